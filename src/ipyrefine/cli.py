@@ -189,7 +189,7 @@ def _paths(words: Iterable[str]) -> list[str]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    found = dict[str, notebook_check.NotebookCheck]()
+    found = {}
     if not options.json:
         print("The cells run for real, each in the folder of its notebook.", flush=True)
     for path in _paths(options.notebooks):

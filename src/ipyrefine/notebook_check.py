@@ -158,7 +158,7 @@ async def check_records(path: Path) -> list[CellCheck]:
     Raises:
         UsageError: the file can't be read.
     """
-    found = list[CellCheck]()
+    found = []
     for stored in stored_records(read_content(path)):
         try:
             state, why = await _try_again(stored, read_one(stored, path))
@@ -248,7 +248,7 @@ async def run_cells(
         ) from None
     from jupyter_client.kernelspec import NoSuchKernel
 
-    notebook, ran = read_notebook(path), list[CellRan]()
+    notebook, ran = read_notebook(path), []
     client = NotebookClient(
         notebook,
         timeout=seconds,

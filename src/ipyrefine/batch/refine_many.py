@@ -106,7 +106,7 @@ async def refine_many(
         async with free:
             return await _refine(item, own)
 
-    items = dict[int, Item]()
+    items = {}
     running = [asyncio.ensure_future(refine(*one)) for one in batch]
     try:
         with tqdm(total=len(batch), unit="task", desc="Refining", disable=not progress) as bar:

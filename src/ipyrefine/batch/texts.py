@@ -83,7 +83,7 @@ async def table(
         variables=variables,
         max_revisions=0,
     )
-    runs, columns = dict[Any, Run](), {name: dict[str, Cell]() for name, _ in pairs}
+    runs, columns = {}, {name: dict[str, Cell]() for name, _ in pairs}
     for name, item in zip(written, items, strict=True):
         if item.run is None:
             raise item.error or AssertionError
@@ -108,7 +108,7 @@ async def table(
 
 def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
     """Return the checks' cells for a text; with `whole`, also what it shows and does."""
-    draft, cells = run.iterations[0], dict[str, Cell]()
+    draft, cells = run.iterations[0], {}
     for one in draft.evidence:
         if one.basis != "none" and not one.is_empty:
             said = f"{blocks.evidence_mark(one).symbol} {say.check(one)}"
@@ -269,7 +269,7 @@ class Table:
 
 def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:
     """Return a few points that tell all columns apart."""
-    places, seen = list[int](), list[tuple[Any, ...]]([()] * len(columns))
+    places, seen = [], list[tuple[Any, ...]]([()] * len(columns))
     while len({*seen}) < len(columns):
         told = [
             [(*before, one[place].key) for before, one in zip(seen, columns, strict=True)]

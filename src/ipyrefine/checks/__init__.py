@@ -129,7 +129,7 @@ def resolve(
         *(_from_name(name, context) for name in names),
         *(_from_object(check, context) for check in objects),
     )
-    taken = set[str]()
+    taken = set()
     for check in found:
         if not is_built_in(check) and (check.name in taken or _find(check.name) is not None):
             name = re.sub(r"\W+", "_", check.name)
@@ -256,7 +256,7 @@ def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
 def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return a name without its settings, and these; a bad one raises a UsageError."""
     head, *words = name.split(" ")
-    settings: dict[str, Any] = {}
+    settings = {}
     # An argument may have spaces, so only what looks like a setting is taken for one.
     while words and (not words[-1] or _SETTING.fullmatch(words[-1])):
         key, _, value = (word := words.pop()).partition("=")

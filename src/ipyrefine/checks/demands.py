@@ -121,7 +121,7 @@ def read_lengths(request: str) -> tuple[str, ...]:
     text = text[: found.end()] if (found := _MATERIAL.search(text)) else text
     for number, word in enumerate(_NUMBERS, start=1):
         text = re.sub(rf"\b{word}\b", str(number), text)
-    text, names = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text), list[str]()
+    text, names = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text), []
     several = _SEVERAL.search(_AMOUNT.sub("", text))
     for sentence in () if several else map(str.strip, _END.split(text)):
         for match in () if _PART.search(sentence) else _AMOUNT.finditer(sentence):

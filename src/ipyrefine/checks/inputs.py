@@ -70,7 +70,7 @@ def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
     """
     calls = [call for example in examples[:_SEEDS] if (call := _read_call(example))]
     calls.sort(key=lambda one: -len(one.source))
-    stated, found = {call.source for call in calls}, list[_Call]()
+    stated, found = {call.source for call in calls}, []
     for call in calls:
         tries = [*map(_tries, call.arguments)]
         sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in call.arguments}

@@ -25,7 +25,7 @@ _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
 
 def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     """Return the outputs in a report and on standard output, those within their bounds."""
-    found = list[Output]()
+    found = []
     reported = field_of(events, "outputs")
     for one in reported if isinstance(reported, list) else ():
         try:

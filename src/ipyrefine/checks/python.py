@@ -20,7 +20,7 @@ from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Condition, Effect, Fault, Task, on_conditions
 from ipyrefine.core.same import differ
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
-from ipyrefine.core.table import Point, Result
+from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.cells import UNDEFINED
 from ipyrefine.kernel.held import MAX_HELD, read_held
@@ -188,7 +188,7 @@ class RunsCleanly(NameReader):
                 differing = differ(held, read_held((await run())[1]))
                 effects += tuple(Effect(kind="chance", name=one.name) for one in differing[:1])
         faults = (_as_data(events, result, self._seconds, static),) if fault else ()
-        points = list[Point]()
+        points = []
         if (store := find_lost_store(effects)) and not self._looks:
             why = f"`{store.name}` is unchanged: pandas warned, {store.cause}"
             fault, line = f"{why} (line {store.line}).", ["", *code.splitlines()][store.line :][:1]

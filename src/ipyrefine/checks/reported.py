@@ -27,7 +27,7 @@ def read_effects(
     Sums of first rows are left out, and so is that a text gives nothing if it shows something.
     """
     reported = field_of(events, "effects")
-    found = list[Effect]()
+    found = []
     for one in reported[:_MOST] if isinstance(reported, list) else ():
         try:
             effect = Effect.model_validate(_tidy(one))

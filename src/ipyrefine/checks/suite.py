@@ -88,7 +88,7 @@ class Suite(OnCopies):
 
         Tests whose module does not load are added to `apart`, to run with what they need of it.
         """
-        sources = dict[str, str]()
+        sources = {}
         for number, one in enumerate(tests):
             alone = one.words in apart or not one.module
             last = [] if alone else tree_of(one.code).body[-1:]

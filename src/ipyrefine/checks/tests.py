@@ -336,7 +336,7 @@ def _parse(source: str, name: str) -> ast.Module:
 
 def _as_tests(tree: ast.Module) -> str:
     """Return statements that assert as tests, one for each; they run once, in their order."""
-    body, tests = list[str](), list[str]()
+    body, tests = [], []
     for one in tree.body:
         source, error = unparse(one), f"_error_{one.lineno}"
         if _asserts(one):

@@ -62,7 +62,8 @@ def _points(run: Run, ids: tuple[str, ...], verb: str) -> str:
 
 
 def _dismissable(run: Run, decision: decisions.Dismiss) -> str:
-    bound = [p for p in run.points.values() if p.id in decision.points and p.binding]
+    named = (one for one in run.points.values() if one.id in decision.points)
+    bound = [one for one in named if one.check and one.blocking]  # the check's failure rests on it
     return _points(run, decision.points, "dismiss") or "".join(
         f"{one.id} comes from the check {one.check} and cannot be dismissed. Override the verdict "
         "instead."

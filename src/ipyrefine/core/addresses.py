@@ -23,7 +23,7 @@ def find_addresses(text: str) -> list[str]:
     written: ``http://…``, ``{host}``. One without ``//`` before it is found only where it is an IP
     address or ``localhost``.
     """
-    tree, found = try_parse(text), list[str]()
+    tree, found = try_parse(text), []
     for match in _ADDRESS.finditer(unparse(tree) if tree else text):
         host = (match["bare"] or match["host"] or "").lower().rstrip(".")
         if host or match["open"] is not None:

@@ -39,7 +39,7 @@ def unified_diff(old: str, new: str) -> str:
     a, b = old.splitlines(), new.splitlines()
     matcher: Any = SequenceMatcher(None, (), ())
     matcher.opcodes = compare(a, b, junk=True)
-    lines = list[str]()
+    lines = []
     for group in matcher.get_grouped_opcodes(2):
         removed, added = ((group[0][n], group[-1][n + 1]) for n in (1, 3))
         lines.append(f"@@ -{_range(*removed)} +{_range(*added)} @@")

@@ -231,7 +231,7 @@ class ModelCall(Generic[T]):
     async def _ask(self, loop: Loop, request: Request, splitter: Splitter | None) -> Reply:
         reply: Reply | None = None
         began, written = loop.clock(), 0
-        kept: list[str] = []  # the text so far, which outlives a call that ends early
+        kept = []  # the text so far, which outlives a call that ends early
         most = loop.state.limits.budget.seconds
 
         async def show(event: Event) -> None:
@@ -255,7 +255,7 @@ class ModelCall(Generic[T]):
             async with asyncio.timeout(None if most is None else most - loop.elapsed()) as timer:
                 async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                     async for part in stream:
-                        events: list[Event] = []
+                        events = []
                         if isinstance(part, Record):  # its maker may have left its checks out
                             part = type(part).model_validate(part.model_dump(warnings=False))
                         if isinstance(part, Delta):  # nearly all parts are

@@ -234,7 +234,7 @@ def mark(
     passed: bool = False,
 ) -> Run:
     """Return the run with points as missed, or as mended, on the texts where that is wanted."""
-    texts, ids = list[Iteration](), tuple(ids)
+    texts, ids = [], tuple(ids)
     for text in run.iterations:
         new = {id_: Result(passed=passed) for id_ in ids if wanted(text, id_)}
         texts.append(text.replace(results=text.results | new) if new else text)

@@ -26,7 +26,7 @@ Edit = tuple[str, str]  # a piece of a text that stands in it once, and what tak
 def read_edits(reply: str) -> tuple[list[Edit], str]:
     """Return the edits of a reply, ``<find>`` with ``<replace>``, and what stands around them."""
     opens, divides, closes = _EDIT
-    edits, around, place = list[Edit](), list[str](), 0
+    edits, around, place = [], [], 0
     while (
         (start := opens.search(reply, place))
         and (middle := divides.search(reply, start.end()))
@@ -45,7 +45,7 @@ def apply(text: str, edits: list[Edit]) -> tuple[str, list[str]]:
 
     A piece has to stand in the text once, letter for letter but for blanks at the end of a line.
     """
-    changed, misses = text, list[str]()
+    changed, misses = text, []
     for number, (find, replace) in enumerate(edits, start=1):
         lines = (re.escape(line.rstrip()) for line in find.split("\n"))
         piece = re.compile(r"[ \t]*\n".join(lines))
@@ -112,7 +112,7 @@ class Selection:
 
     def _changed_lines(self, written: list[str]) -> list[str]:
         start, end = len(self._before), self.lines[1]
-        middle = list[str]()
+        middle = []
         for tag, i, i_end, j, j_end in compare(self._draft, written):
             if tag == "equal":
                 middle += self._draft[max(i, start) : min(i_end, end)]
@@ -151,7 +151,7 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
     paragraph may be rewritten: it counts as lost only where there are fewer than before.
     """
     before, after, there = _sections(old), _sections(new), {*_words(new)}
-    fewer, found = bool(_HEADING.search(old)) or len(after) < len(before), list[Loss]()
+    fewer, found = bool(_HEADING.search(old)) or len(after) < len(before), []
     for name, words in before.items():
         # What tells one section from another: numbers, and words of four letters.
         telling = {w for w in words if len(w) > 3 or w.isdigit()} or {*words}
@@ -164,7 +164,7 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
 
 def _sections(text: str) -> dict[str, list[str]]:
     """Return the words of each section of a text, keyed by its name."""
-    headings, found = list(_HEADING.finditer(text)), dict[str, list[str]]()
+    headings, found = list(_HEADING.finditer(text)), {}
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]
     parts = [("", part) for part in ([above] if headings else re.split(r"\n\s*\n", above))]

@@ -135,11 +135,6 @@ def has_to_be_wanted(effect: Effect) -> bool:
     return (effect.kind in _WEIGHTY and effect.cause != "read") or lost_file
 
 
-def loses_rows(effect: Effect) -> bool:
-    """Return whether rows are gone that no line says are to go."""
-    return effect.kind == "gone" and effect.cause not in ("kept", "repeats", "groups", "unused")
-
-
 def remedy(effect: Effect) -> str:
     """Return what a revision does that leaves data as they were: ``Keep all 1,204``."""
     match effect.kind:

@@ -558,7 +558,7 @@ class Refinement:
             await self._reconsider()
 
     async def _run_tests(self, text: Iteration) -> Event:
-        tests, found = self.state.tests, dict[str, Result]()
+        tests, found = self.state.tests, {}
         if self.suite is not None:
             found = await self.suite(tests, text.text, self.state.task)
         results = {one.id: found.get(one.words, Result()) for one in tests}
@@ -600,7 +600,7 @@ class Refinement:
     async def _evaluate(self, number: int) -> None:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
-        request, said = self._requests.judge(self.state, number), list[str]()
+        request, said = self._requests.judge(self.state, number), []
         shown = [one.id for one in up_for_review(self.state, self.state.iterations[number])]
         computed, form = self._sees_computed, FORMS[request.form]
         most, name = self.state.limits.max_eval_chars, self.state.mention(number)

@@ -63,7 +63,7 @@ def read_objects(reply: str) -> list[dict[str, Any]]:
 def find_objects(reply: str) -> list[tuple[int, int, dict[str, Any]]]:
     """Return the same with where each begins and ends."""
     decoder, end = json.JSONDecoder(strict=False), 0
-    found = list[tuple[int, int, dict[str, Any]]]()
+    found = []
     for match in islice(_OPENS.finditer(reply), _TRIED):
         start = match.end() - 1
         if start < end:

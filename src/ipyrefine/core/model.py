@@ -647,19 +647,9 @@ class Verdict(Record):
         return self.passed and self.basis in ("critique", "tested")
 
     @property
-    def barred(self) -> bool:
-        """Whether something keeps the text from passing whatever else holds."""
-        return self.why in ("disputed", "not_ready", "not_run", "not_tried")
-
-    @property
     def only_ran(self) -> bool:
         """Whether the code runs, and nothing says if what it gives is right."""
         return self.outcome is Outcome.NOT_JUDGED and self.basis == "run"
-
-    @property
-    def over_failed_check(self) -> bool:
-        """Whether the user passed the text though a required check failed."""
-        return self.passed and self.basis == "user" and not self.required_passed
 
 
 _SUMMED = ("calls", "prompt_tokens", "completion_tokens", "seconds", "for_another")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
 from ipyrefine.core.edits import Loss, losses
-from ipyrefine.core.effects import has_to_be_wanted, loses_rows, remedy, sentence
+from ipyrefine.core.effects import has_to_be_wanted, remedy, sentence
 from ipyrefine.core.model import Effect, Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
@@ -18,6 +18,7 @@ from ipyrefine.core.testing import is_critics
 from ipyrefine.core.unsourced import find_unsourced, guidance
 from ipyrefine.errors import UsageError
 
+_TO_GO = ("kept", "repeats", "groups", "unused")  # causes for which a line says that rows go
 SCOPE = "scope"  # criterion of remarks about something that nobody asked for
 _KEEP = re.compile(
     r"[*_\"“`]*(?:KEEP\b|Keep(?=[*_\"”`]*\s*[:：]))[*_\"”`]*\s*"
@@ -87,7 +88,7 @@ def weigh(
 
 def with_ids(points: Iterable[str], new: Iterable[Point]) -> tuple[Point, ...]:
     """Give points the next ids after those that there are: q1 of a question, t1 of a test, f1."""
-    numbers, named = Counter(one[:1] for one in points), list[Point]()
+    numbers, named = Counter(one[:1] for one in points), []
     for one in new:
         letter = "q" if one.kind == "question" else "t" if is_critics(one) else "f"
         numbers[letter] += 1
@@ -307,10 +308,10 @@ def ask_alone(column: Column, text: Iteration) -> None:
     if any(one.effect for one in column.points.values()):
         return
     for one in text.evidence:
-        lost = next(filter(loses_rows, one.effects), None)
-        if lost and not one.conditions:
-            column.add([no_words(lost, computed=one.computed).replace(source="run")])
-            return
+        for lost in () if one.conditions else one.effects:
+            if lost.kind == "gone" and lost.cause not in _TO_GO:
+                column.add([no_words(lost, computed=one.computed).replace(source="run")])
+                return
 
 
 def no_words(effect: Effect, *, computed: bool) -> Point:

@@ -363,7 +363,7 @@ def _fate(run: Run, iteration: Iteration) -> str:
 
 
 def _contested(run: Run, iteration: Iteration, nonce: Nonce) -> str:
-    lines = list[str]()
+    lines = []
     for one in run.tests:
         if one.unanswered:  # what it says stands nowhere else, as it is not counted now
             lines += [f"- {one.words}: {_line(one.contests[-1])}", fence(one.code, nonce)]

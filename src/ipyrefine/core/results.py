@@ -29,6 +29,8 @@ from ipyrefine.core.testing import is_critics, needed
 from ipyrefine.errors import UsageError
 
 MAX_SHOWN = 5  # rows of a text
+# Whatever a text gives, it does not pass for that.
+_BARS = ("disputed", "not_ready", "not_run", "not_tried")
 _MAX_ASKED = 2  # of them; the others are folded
 # Exceptions that say that a text is broken; nobody has to say whether they are right.
 _FAULTS = tuple(
@@ -97,7 +99,8 @@ def example_asked(iteration: Iteration, shown: Sequence[Result]) -> Result | Non
     It is one where nothing says what a text should give, and no other result asks.
     """
     said = iteration.verdict
-    if said is None or said.outcome is not Outcome.NOT_JUDGED or said.barred or len(shown) != 1:
+    undecided = said and said.outcome is Outcome.NOT_JUDGED and said.why not in _BARS
+    if not undecided or len(shown) != 1:
         return None
     asked = shown[0]
     known = asked.setup or asked.rivals or asked.conditions or asked.passed is not None
@@ -220,7 +223,7 @@ def _left_open(run: Run, iteration: Iteration) -> Iterator[Result]:
 
 def _by_critic(run: Run, iteration: Iteration) -> list[Result]:
     """Return what a critic's tests claim: what the text misses, then the first of each test."""
-    missed, held = list[Result](), list[tuple[Result, ...]]()
+    missed, held = [], []
     for test, result in run.cells(iteration):
         if not is_critics(test) or test.dropped:
             continue
@@ -308,7 +311,7 @@ def read_result(words: str) -> str:
 
 def results_among(options: Iterable[str]) -> list[str]:
     """Return those of some answers that are results."""
-    found = list[str]()
+    found = []
     for option in options:
         with suppress(UsageError):
             found.append(read_result(option))

@@ -204,7 +204,7 @@ def _size(held: Held) -> str:
 def changes(before: Sequence[Held], after: Sequence[Held]) -> tuple[Difference, ...]:
     """Return what is new or no longer as it was once a cell ran."""
     was = {one.name: one for one in before}
-    found = list[Difference]()
+    found = []
     for now in after:
         old = was.get(now.name)
         if old is None:

@@ -66,7 +66,7 @@ def module_names(source: str | ast.Module) -> tuple[list[Read], frozenset[str]]:
     (top, _), *later = codes
     # Names that functions bind may be bound from the start.
     bound = {one.argval for code, _ in later for one in code if one.opname == "STORE_GLOBAL"}
-    reads = list[Read]()
+    reads = []
     for code, own in codes:  # functions run later, when everything is bound
         for one in code:
             if one.opname in _READS and (one.opname == "LOAD_GLOBAL" or one.argval not in own):

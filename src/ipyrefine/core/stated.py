@@ -64,7 +64,7 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     - in docstrings and comments of fenced Python, such lines if they call what it defines.
     """
     session = _Session(prints=re.search(r"\bprint|-> None:", task_text, re.IGNORECASE) is not None)
-    examples: dict[Example, None] = {}
+    examples = {}
     for fenced, lines in _sections(task_text):
         found, rest = _read_doctests(lines, session)
         tree = _parse("\n".join(rest)) if fenced and not found else None

@@ -84,7 +84,7 @@ def names_bound(node: ast.AST) -> set[str]:
     """
     if isinstance(node, DEFINITION):
         return {node.name}
-    names = set[str]()
+    names = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             names.add(one.id)

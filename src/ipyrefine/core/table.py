@@ -96,11 +96,6 @@ class Point(Sparse):
         return self.blocking and not (self.unanswered or self.disputed or self.let_go)
 
     @property
-    def binding(self) -> bool:
-        """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
-        return bool(self.check) and self.blocking
-
-    @property
     def by_model(self) -> bool:
         """Whether a reader says it of a text, and no code."""
         said = self.kind in ("remark", "question", "rule")

@@ -45,7 +45,7 @@ def read_tests(source: str, text: str = "") -> list[Point]:
 
 
 def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
-    own, whole = names_at_top(text.body), set[str]()
+    own, whole = names_at_top(text.body), set()
     with suppress(RecursionError):  # nobody copies what is so deep
         whole = {*map(unparse, text.body)}
     body = [
@@ -57,7 +57,7 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
     if not found and body == tree.body and _CLAIM.search(source):
         return [_broken("test_block", source, "It has no function whose name starts with test_.")]
     others = [one for one in body if one not in found and not isinstance(one, _DOES)]
-    module, tests = "\n\n".join(map(unparse, others)), list[Point]()
+    module, tests = "\n\n".join(map(unparse, others)), []
     for one in found[:MAX_OF_RUN]:
         code = "\n\n".join(map(unparse, needed([one], others)))
         quote = _quote(one)
@@ -88,7 +88,7 @@ def needed(nodes: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> list[ast.st
 
     A piece that is itself among the others keeps its place there.
     """
-    wanted, found = set[str]().union(*map(_names_read, nodes)), list[ast.stmt]()
+    wanted, found = set[str]().union(*map(_names_read, nodes)), []
     growing = True
     while growing:
         growing = False

@@ -13,7 +13,7 @@ UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
 def explain(fault: str, cells: Sequence[str]) -> str:
     """Return an exception; of a name that is not defined, with the first cell that defines it."""
-    lines = list[str]()
+    lines = []
     for line in fault.split("\n"):
         name = UNDEFINED.match(line)
         found = [n for n, one in enumerate(cells, start=1) if name and name[1] in _binds(one)]

@@ -99,7 +99,7 @@ def with_columns(text: str, frames: Mapping[str, Any], seen: Iterable[str]) -> l
         name: {one for one, _ in _columns(frame) if _is_said(one, words)}
         for name, frame in frames.items()
     }
-    known, chosen = set[str]().union(*(named.get(name, ()) for name in seen)), list[str]()
+    known, chosen = set[str]().union(*(named.get(name, ()) for name in seen)), []
     for name in sorted(named, key=lambda name: -len(named[name])):
         chosen += [name] * bool(named[name] - known)
         known |= named[name]

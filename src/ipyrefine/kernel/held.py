@@ -33,7 +33,7 @@ def is_data(value: Any) -> bool:
 
 def hold(values: Mapping[str, Any]) -> tuple[Held, ...]:
     """Return what is read of the values of a kernel's names; functions and modules hold nothing."""
-    found, deadline = list[Held | None](), time.thread_time() + _SECONDS
+    found, deadline = [], time.thread_time() + _SECONDS
     for name, value in values.items():
         if is_data(value) and time.thread_time() < deadline:
             found.append(_tidy(name, reading.read(value)))

@@ -42,7 +42,7 @@ def python_part(text: str) -> PythonPart:
         tree = parse("".join(source))
     except ERRORS:
         return PythonPart(text)
-    found, names = dict(head), set[str]()
+    found, names = dict(head), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr | ast.Assign) and _is_ipython(node.value):
             number = node.lineno - 1

@@ -93,7 +93,7 @@ def names_defined(source: str) -> list[str]:
     What loops and contexts bind, imports, what is deleted, and names that start with an underscore
     do not count. Of what isn't Python there are none.
     """
-    tree, aside = tree_of(python_part(source[:_MAX_SOURCE]).code), set[str]()
+    tree, aside = tree_of(python_part(source[:_MAX_SOURCE]).code), set()
     for node in ast.walk(tree):
         match node:
             case (

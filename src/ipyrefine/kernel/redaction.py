@@ -181,7 +181,7 @@ def replace_secrets(text: str, replacement: Callable[[str], str]) -> str:
     They have a known form, or stand where a secret is written. A hash or an id is none, though it
     may look as random.
     """
-    end, parts = 0, list[str]()
+    end, parts = 0, []
     for start, stop in _outer_spans(text):
         parts += [text[end:start], replacement(text[start:stop])]
         end = stop

@@ -173,7 +173,7 @@ def _read_answer(
     answer: bytes, names: list[str], namespace: Mapping[str, Any], size: int
 ) -> tuple[list[Copy], str]:
     """Return the copies of an answer that is whole but for its end, else why there are none."""
-    copies = dict[str, Copy]()
+    copies = {}
     for line in answer.split(b"\n")[:-1]:  # the child may have been killed as it wrote another
         try:
             found = _LINE.validate_json(line, strict=True)

@@ -338,7 +338,7 @@ class Variables:
         )
 
     def _texts(self, *, values: bool, room: int) -> dict[str, str]:
-        texts = dict[str, str]()
+        texts = {}
         for name, value in self.found.items():
             text = describe(name, value, values=values)
             texts[name] = text if len(text) <= room else first_line(text)

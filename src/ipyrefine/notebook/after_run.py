@@ -164,7 +164,7 @@ class AcceptedCell:
         SECRETS.set(getattr(refinement.model, "secrets", None))
         HASH_SEED.set("random")
         check = next((one for one in refinement.checks if isinstance(one, RunsCleanly)), None)
-        again, varies = None, set[tuple[str, ...]]()
+        again, varies = None, set()
         with contextlib.suppress(RefineError):  # what differs is said all the same
             again = await check(self._text.text, self._session.run.task, files) if check else None
         if again and again.passed is not None and self._shown:

@@ -385,7 +385,7 @@ def read_rules(path: str) -> Material | None:
 
 def _texts(cells: Sequence[str], secrets: list[str], hidden: Set[str]) -> list[str]:
     """Return sources below a head, without secrets and hidden names, as room allows."""
-    texts, room = list[str](), _TOTAL
+    texts, room = [], _TOTAL
     for whole in reversed(cells):
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
         source = without_names(whole.strip(), hidden)[: 2 * _SOURCE]

@@ -152,7 +152,7 @@ def _find_decided(
     magics: Any, args: argparse.Namespace, key: CellKey, *, anywhere: bool
 ) -> Stored | None:
     """Return the decided run of a cell; None where none is, or several cells' texts differ."""
-    found, journal = list[Stored](), Journal()
+    found, journal = [], Journal()
     kept = args.journal and magics.journal and open_journal() is not None
     headless = not key.cell and is_headless() and not os.environ.get(RECORD)
     if headless:

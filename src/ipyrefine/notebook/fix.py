@@ -71,7 +71,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.check = [run if "decisive" in run else f"{run} decisive", *others]
     args.critique = args.critique or "never"  # the change is small, and the person reads it
     args.profile = args.profile or "code"
-    lines, warnings = _ipython_lines(source.text), list[str]()
+    lines, warnings = _ipython_lines(source.text), []
     # A class made as the code ran may be named after a value.
     is_public = is_type(failure.kind) or failure.kind in source.text
     goal = _TASK.format(kind=failure.kind if is_public else "an error")

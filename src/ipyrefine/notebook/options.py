@@ -362,7 +362,7 @@ def parse_budget(text: str) -> Budget:
     Raises:
         UsageError: a part is not an amount, or bounds something a second time.
     """
-    bounds: dict[str, float] = {}
+    bounds = {}
     for part in map(str.strip, text.split(",")):
         match = _AMOUNT.fullmatch(part)
         dollar, number, kilo, unit = match.groups() if match else ("", "", "", "")

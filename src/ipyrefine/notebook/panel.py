@@ -243,7 +243,7 @@ class Panel:
         """Do what a page asks for; a failure becomes a note."""
         if self._closed:
             return
-        more: dict[str, Any] = {}
+        more = {}
         try:
             match content:
                 case {"action": "hello"}:

@@ -290,7 +290,7 @@ def decode(data: str | bytes) -> Any:
 
 def chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and its causes, each once, the first cause last."""
-    seen, link = set[int](), error
+    seen, link = set(), error
     while id(link) not in seen:
         seen.add(id(link))
         yield link

@@ -57,7 +57,7 @@ def split_thoughts(content: str) -> tuple[str, str]:
     opening one, as the chat template may have opened it. Elsewhere marks are part of the answer,
     which may well be about them.
     """
-    thoughts, start = list[str](), 0
+    thoughts, start = [], 0
     while mark := _START.match(content, start):
         start = mark.end()
         if mark["open"]:

@@ -193,7 +193,7 @@ def results(
     values, tested, first = [given(run, one) for one in texts], _tested(run, text), unfolded(found)
     asks = found and found[0] == example_asked(text, found) and not run.setup.is_look
     blank = found[:1] if asks and not waiting else []
-    lines = list[Line]()
+    lines = []
     for number, row in enumerate(blank or found, start=1):
         expected = said.get(key_of(row))
         line = _row(run, row, expected)._replace(folded=row not in first)
@@ -245,7 +245,7 @@ def rivalry(run: Run, row: table.Result) -> str:
 
     The start of a long one stands for it.
     """
-    key, told = key_of(row), list[str]()
+    key, told = key_of(row), []
     tests = (one for one in run.tests if not one.dropped)
     claimed = [one.gives for test in tests for one in claims(test) if key_of(one) == key]
     given_by = [given(run, one).get(key) for one in run.iterations]
@@ -297,7 +297,7 @@ def _scenario(row: table.Result) -> list[str]:
 
 def outputs(evidence: Iterable[table.Result]) -> list[Output]:
     """Return what a text gives in checks: the answer first, then what else it drew or printed."""
-    found = list[Output]()
+    found = []
     for result in evidence:
         ran_on = model.on_conditions(result.conditions)
         remark = _remark(result)
@@ -499,7 +499,7 @@ def checks(
         *([_evaluator(run, text, texts)] if has_evaluator(run) else ()),
         *_held_to(run, text, texts, tested),
     ]
-    unfolded, found = 0, list[Line]()
+    unfolded, found = 0, []
     for line in sorted(lines, key=_order):
         # What every text holds is no news.
         holds = line.mark.symbol == "✓" and not line.word and {*line.marks} <= {_HOLDS}
@@ -556,7 +556,7 @@ def _held_to(
 ) -> Iterator[Line]:
     """Yield everything else that texts are held to: tests, remarks, rules and checks."""
     told = {test.id for _, tests in tested.values() for test in tests}
-    by_points = set[str]()
+    by_points = set()
     for point in run.points.values():
         result = text.results.get(point.id)
         tried = any(point.id in one.results for one in texts)
@@ -631,7 +631,11 @@ def point_line(run: Run, text: Iteration, point: Point) -> Line:
         weighs = point.blocking and result.counts
         again = "back again" * result.again
         notes = [quote, "suggestion" * (not weighs), again, "no longer" if mended else ""]
-        dismiss = "It is ready" if point.kind == "reading" else "Dismiss" * (not point.binding)
+        dismiss = (
+            "It is ready"
+            if point.kind == "reading"
+            else "Dismiss" * (not point.check or not point.blocking)
+        )
     return Line(
         say.with_contest(say.point_line(point, tried), point),
         point.id,
@@ -715,7 +719,7 @@ def texts(
         shown: the text that is shown above.
         whole: whether all of each text is below its line, and not only what was said of that one.
     """
-    found, is_told = list[Section](), len(run.iterations) > 1
+    found, is_told = [], len(run.iterations) > 1
     for text in run.iterations:
         feedback_, missed = feedback(run, text), told(run, text)
         is_told = is_told or bool(
@@ -748,7 +752,7 @@ def told(run: Run, text: Iteration) -> str:
 
 def feedback(run: Run, text: Iteration) -> list[Paragraph]:
     """Return what a critic or an evaluator said of a text as a whole."""
-    said, found = text.reading, list[Paragraph]()
+    said, found = text.reading, []
     if said and said.said:
         found.append(Paragraph(said.said, lead="The reply, as it came:"))
     if said and said.reason:
@@ -977,7 +981,7 @@ def puzzle(run: Run) -> list[Block]:
 
 def predicted(run: Run) -> list[Block]:
     """Return what a student predicted, and once nothing is left to predict, what else is said."""
-    blocks, also = list[Block](), list[str]()
+    blocks, also = [], []
     if run.chosen and open_puzzle(run) is None:
         change = predictions(run) and run.verdict and not run.verdict.passed
         reason = say.verdict(run, run.chosen).sentence

@@ -55,7 +55,7 @@ class Row(NamedTuple):
 def rows(old: str, new: str) -> tuple[Row, ...]:
     """Compare code by line, every line included, with what differs inside changed lines."""
     a, b = shown_lines(old, new)
-    found: list[Row] = []
+    found = []
     for tag, i1, i2, j1, j2 in compare(a, b):
         if tag == "equal":
             found += [Row(" ", i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
@@ -77,7 +77,7 @@ def stretches(wanted: Sequence[bool], around: int = CONTEXT) -> Iterator[tuple[b
     So many around a wanted one are shown too, and so are few in a row.
     """
     near = [any(wanted[max(0, n - around) : n + around + 1]) for n in range(len(wanted))]
-    folded = set[int]()
+    folded = set()
     for is_near, group in groupby(range(len(near)), near.__getitem__):
         run = [*group]
         folded.update(run * (not is_near and len(run) > _SHORTEST_FOLD))
@@ -121,7 +121,7 @@ def words(old: str, new: str) -> list[Part]:
 
     What was kept between two longer changes belongs to both, so that whole phrases are marked.
     """
-    merged: list[Part] = []
+    merged = []
     removed = added = ""
     parts = [*_by_run(plain(old), plain(new)), Part(" ", "")]
     for place, here in enumerate(parts):
@@ -306,7 +306,7 @@ def _prose_lines(text: str, old: str, quotes: Sequence[str]) -> list[Line]:
         quoted = (bool(find_quote(line, quotes)) for line in new.split("\n"))
         found = zip(markdown_lines(new, quotes), quoted, strict=True)
         return [Line(html, number, changed) for number, (html, changed) in enumerate(found)]
-    lines: list[Line] = []
+    lines = []
     html, row, changed = Markup(), 0, False
     for is_change, group in groupby(words(old, text), lambda part: part.tag != " "):
         for tag, passage in group:

@@ -100,7 +100,7 @@ def _mark_behind(sign: re.Match[str], quotes: Sequence[str]) -> Markup:
 
 
 def _inline(text: str) -> Markup:
-    parts, at = list[Markup](), 0
+    parts, at = [], 0
     for found in _INLINE.finditer(text):
         sign, inner = (group for group in found.groups() if group is not None)
         tag = "code" if sign[0] == "`" else "strong" if len(sign) == 2 else "em"

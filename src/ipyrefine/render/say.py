@@ -232,7 +232,7 @@ def label_of(verdict: Verdict | None) -> Label:
     label = OUTCOMES[verdict.outcome]
     if verdict.basis == "user":
         label = label._replace(word=f"{label.word} (yours)")
-        look = ("⚠", "warn") if verdict.over_failed_check else ("☑", "yours")
+        look = ("⚠", "warn") if not verdict.required_passed else ("☑", "yours")
         return label._replace(symbol=look[0], kind=look[1]) if verdict.passed else label
     if verdict.by_critic:
         word = "NOTHING FOUND" if verdict.basis == "critique" else "CRITIC'S TESTS PASS"
@@ -247,7 +247,7 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
     match verdict.why:
         case "user":
             failed = ", ".join(one.name for one in run.evidence(text) if one.failed)
-            over = f", though {failed} failed" if failed and verdict.over_failed_check else ""
+            over = f", though {failed} failed" if failed and verdict.passed else ""
             words = text.override.reason if text.override else ""
             marked = f"Marked {OUTCOMES[verdict.outcome].word} by you{over}"
             return f"{marked}: {words}" if words else f"{marked}."

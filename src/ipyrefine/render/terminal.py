@@ -92,7 +92,7 @@ def event_text(
     The stop takes at most `rows` lines, but a long text is never cut below a few.
     """
     printer = _Printer(columns, colour=colour)
-    lines: list[str] = []
+    lines = []
     match event:
         case RunStarted():
             lines = printer.opening(run)

@@ -51,7 +51,7 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
     Raises:
         UsageError: a notebook can't be read, or the folder has another file of that name.
     """
-    lines = list[str]()
+    lines = []
     for path, content in [(one, _read(one)) for one in paths]:  # all, before one is written
         metadata, cells = content["metadata"], content["cells"]
         sources = [record.text_of(one.get("source")) for one in cells]
@@ -108,7 +108,7 @@ def _for_student(cell: dict[str, Any], source: str) -> dict[str, Any]:
 
 def _without_folds(source: str) -> str:
     """Cut the folds with solutions, with what is folded inside of them."""
-    kept, depth, parts = list[str](), 0, _FOLD.split(source)
+    kept, depth, parts = [], 0, _FOLD.split(source)
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
         depth += part.lower().startswith("<details") and bool(depth or _SOLUTION.match(after))
         kept += [] if depth else [part]
@@ -155,7 +155,7 @@ def report(paths: Sequence[Path]) -> list[Row]:
 
     A student's name is that of the folder below the one that all have in common, else the file's.
     """
-    full, found = [Path(os.path.abspath(one)) for one in paths], list[Row]()
+    full, found = [Path(os.path.abspath(one)) for one in paths], []
     common = os.path.commonpath([one.parent for one in full])
     for path, whole in zip(paths, full, strict=True):
         folder, *rest = whole.relative_to(common).parts

@@ -89,7 +89,7 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
     own = names_at_top(tree.body)
     critic = one_line(plain(run.setup.judge)) or "the critic"
     taken, prints = own | {one.words for one in tests}, "print" in names_used(tree)
-    pieces, calls, count = list[str](), list[str](), len(read_examples(run.task.text))
+    pieces, calls, count = [], [], len(read_examples(run.task.text))
     for name, source, some in (
         ("stated", "Stated in the task", examples[:count]),
         ("confirmed", "Confirmed by you", examples[count:]),

@@ -179,7 +179,7 @@ def _span(axis: Any, name: str) -> str:
 
 def _chart(value: Any) -> str:
     """Return a chart of plotly or altair by its kinds and points; empty for anything else."""
-    parts = list[tuple[Any, Any]]()
+    parts = []
     match type(value).__module__.partition(".")[0]:
         case "plotly":
             parts = [(one.type, one["values" if "values" in one else "x"]) for one in value.data]

@@ -273,7 +273,8 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
         found = {"status": status, "limit": limit, "seconds": seconds, "report": report}
         if plan:
             found["files"] = overlay.changes(plan)
-            found["opened"] = plan["watch"] >= 0 and _has_events(plan["watch"])
+            with suppress(OSError):  # nothing was opened, or nothing can tell
+                found["opened"] = bool(os.read(plan["watch"], 4096))
         _write(request, **found)
 
 
@@ -328,13 +329,6 @@ def _watch(paths: list[str]) -> int:
         if watch < 0 or _LIBC.inotify_add_watch(watch, os.fsencode(path), _OPENED) < 0:
             os.chmod(path, 0)
     return int(watch)
-
-
-def _has_events(watch: int) -> bool:
-    try:
-        return bool(os.read(watch, 4096))
-    except OSError:
-        return False
 
 
 def _mount_folder(request: Request, root: int, mode: int, folder: str, disk: str) -> None:

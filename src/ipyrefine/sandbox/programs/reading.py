@@ -142,7 +142,7 @@ def _text(value: Any, depth: int = _DEPTH, room: Iterator[int] | None = None) ->
 
 
 def _text_of_items(value: Any, depth: int, room: Iterator[int]) -> str:
-    cls, texts = type(value), list[str]()
+    cls, texts = type(value), []
     for one in dict.items(value) if cls in _DICTS else value:
         if cls not in _SETS and next(room, None) is None:
             texts.append("…")
@@ -165,7 +165,7 @@ def _columns(
     columns: Iterable[tuple[str, Any]], rows: int, read: Callable[..., Any]
 ) -> list[Reading]:
     """Return what columns hold: each is given with its name, and `read` reads it."""
-    found, missing, totals = list[Reading](), _MISSING_CELLS, _TOTAL_CELLS
+    found, missing, totals = [], _MISSING_CELLS, _TOTAL_CELLS
     for name, column in itertools.islice(columns, _COLUMNS):
         missing, totals = missing - rows, totals - rows
         dtype, total, absent, head = read(column, totals >= 0, missing >= 0)

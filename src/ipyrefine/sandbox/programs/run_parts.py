@@ -179,7 +179,7 @@ def _load_variables(space: dict[str, Any]) -> dict[str, Any]:
             site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
     sys.path[:] = dict.fromkeys([*listed["path"], *sys.path])
     load, content = importlib.import_module, _open_copies(listed)
-    loaded, read = dict[str, Any](), dict[int, Any]()
+    loaded, read = {}, {}
     for name in [*listed["modules"], *listed["variables"]]:
         try:
             if name in listed["modules"]:
@@ -290,7 +290,7 @@ def _raised(error: BaseException) -> dict[str, Any]:
 
 
 def _run_examples(request: Request, write_event: Callable[..., None]) -> None:
-    loaded: list[types.ModuleType] = []
+    loaded = []
     clock, watch = _Clock(), _Watch(request.get("waits", 0.0), write_event)
     error = _catch(lambda: loaded.append(_load_text()))
     write_event(event="loaded", **error)
