@@ -12,7 +12,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src/ipyrefine"
-GATES = {SOURCE: 158_250, TESTS: 145_000}  # nodes
+GATES = {SOURCE: 157_810, TESTS: 145_000}  # nodes
 OTHER_LINES = 4_116  # of scripts, styles, templates and data in the source
 SLACK = 500  # nodes by which a gate may lie above the house
 NODES_A_STATEMENT = 8.1  # of the source: lines are not made denser to pass

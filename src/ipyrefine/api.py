@@ -44,12 +44,12 @@ from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, Secrets
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import Profile
+from ipyrefine.profiles import ProfileLike as ProfileLike
 from ipyrefine.providers.choose import NO_MODEL, NoWriter, choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.servers import Key
+from ipyrefine.providers.servers import Key, KeyLike
 from ipyrefine.render.say import count, sharing_phrase
 
-ProfileLike = str | Path | Mapping[str, Any] | Profile
 CheckLike = Check | Callable[..., Any] | str
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -179,7 +179,7 @@ _KINDS: dict[str, tuple[Any, str, type]] = {
 # As what a user may give an option that is read into something else.
 _GIVEN: dict[str, Any] = {
     **{name: _KINDS[name][0] | None for name in ("price", "variables", "prompts")},
-    "api_key": str | Callable[[], str] | None,
+    "api_key": KeyLike,
     "limits": Limits | Mapping[str, Any] | None,
 }
 
@@ -417,7 +417,7 @@ def _knowing_names(checks: Sequence[Check], keeps: Sequence[str]) -> list[Check]
     from ipyrefine.checks.python import RunsCleanly
     from ipyrefine.checks.undefined import NameReader
 
-    ready: list[Any] = list(checks)
+    ready = list(checks)
     kind = RunsCleanly if any(isinstance(one, RunsCleanly) for one in ready) else NameReader
     for place, one in enumerate(ready):
         if isinstance(one, kind):
@@ -534,7 +534,7 @@ def _read_template(text: str, options: Options) -> tuple[str, Options]:
     template = read_template(text)
     if template is None:
         return text, options
-    stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
+    stages = {"critique": "always", "verify_drafts": False}
     if template.min_findings:
         stages["min_findings"] = template.min_findings
     own = options.limits.model_dump(exclude_unset=True)
@@ -694,7 +694,7 @@ def choose_profile(
     profile: ProfileLike | None,
     *,
     draft: str | None = None,
-    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    checks: Sequence[CheckLike] = (),
     namespace: Mapping[str, Any] | None = None,
     language: str | None = None,
     form: Form | None = None,

@@ -88,8 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ipyrefine", description="Refine texts with a language model, and manage the runs."
     )
-    named = f"ipyrefine {version('ipyrefine')}"
-    parser.add_argument("--version", action="version", version=named)
+    parser.add_argument("--version", action="version", version=f"ipyrefine {version('ipyrefine')}")
     parser.set_defaults(failed=1, parser=parser, action=lambda _: parser.print_help())
     commands = parser.add_subparsers(metavar="COMMAND")
 
@@ -326,8 +325,7 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
         for one in decided:
             one.metadata["tags"] = [tag for tag in _tags(one) if tag != notebook_check.SKIPPED]
         try:
-            known = {NOTEBOOK: os.path.abspath(path), ACCEPT: accept}
-            client.execute(env=os.environ | known)
+            client.execute(env=os.environ | {NOTEBOOK: os.path.abspath(path), ACCEPT: accept})
         except CellExecutionError as error:
             reason = ": ".join(filter(None, (error.ename, error.evalue)))
             outputs = notebook.cells[bar.n - 1].outputs

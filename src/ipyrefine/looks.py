@@ -9,7 +9,7 @@ from typing import Any
 
 from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Effect, Output, Printed, Record, Task
+from ipyrefine.core.model import Effect, Output, Printed, Record, Task, cut
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
@@ -66,7 +66,7 @@ class Look(Record):
             "\n".join(filter(None, [*lines, *self.not_followed, *held, shown]))
             or "It gives nothing."
         )
-        return text if len(text) <= MOST else f"{text[: MOST - 2]} …"
+        return cut(text, MOST, " …")
 
     __repr__ = __str__
 

@@ -26,7 +26,7 @@ from ipyrefine.agents import ask
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.effects import has_to_be_wanted, sentence
-from ipyrefine.core.model import Record, one_line
+from ipyrefine.core.model import Record, cut, one_line
 from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Run
 from ipyrefine.core.same import is_same
@@ -448,9 +448,5 @@ def _difference(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> s
         return f"now it is another {one[0]}"
     lines = zip_longest(_plain(one[1]).split("\n"), _plain(other[1]).split("\n"), fillvalue="")
     was, now = next(pair for pair in lines if not _same(("", pair[0]), ("", pair[1])))
-    return f"saved “{_short(was)}”, now “{_short(now)}”"
-
-
-def _short(text: str) -> str:
-    text = one_line(text)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"
+    was, now = (cut(one_line(one), _SHOWN, " …") for one in (was, now))
+    return f"saved “{was}”, now “{now}”"

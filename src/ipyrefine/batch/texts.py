@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ipyrefine import api
@@ -11,7 +11,6 @@ from ipyrefine.checks import evaluation, inputs
 from ipyrefine.core import model
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import bare, on_conditions
-from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.errors import CheckNotRun, UsageError
@@ -40,7 +39,7 @@ class Cell(NamedTuple):
 async def table(
     task: str,
     texts: Iterable[str] | Mapping[Any, str],
-    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    checks: Sequence[api.CheckLike] = (),
     *,
     variables: Variables | Mapping[str, Any] | None = None,
     progress: bool = True,
@@ -63,7 +62,7 @@ async def table(
     """
     if not isinstance(texts, Iterable):
         raise UsageError(f"The texts are a list, or texts by name, not {texts!r}.")
-    pairs: list[Any] = [*(texts.items() if hasattr(texts, "items") else enumerate(texts))]
+    pairs = [*(texts.items() if hasattr(texts, "items") else enumerate(texts))]
     if twice := [name for name, uses in Counter(name for name, _ in pairs).items() if uses > 1]:
         raise UsageError(f"Two texts have the name {twice[0]!r}. Give each a name of its own.")
     written = {name: text for name, text in pairs if isinstance(text, str) and text.strip()}

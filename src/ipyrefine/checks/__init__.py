@@ -121,8 +121,7 @@ def resolve(
 
     if not checks:
         return ()  # no copies are needed
-    known = Variables.of(variables)
-    context = Context(namespace, target, known.copies)
+    context = Context(namespace, target, Variables.of(variables).copies)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     found: tuple[Any, ...] = (

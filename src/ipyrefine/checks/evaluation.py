@@ -14,7 +14,7 @@ from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.undefined import NameReader
-from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions, one_line
+from ipyrefine.core.model import Condition, Fault, Shape, Task, cut, on_conditions, one_line
 from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, own_examples, read_examples, stated_examples
 from ipyrefine.core.syntax import (
@@ -82,7 +82,7 @@ class Evaluation:
         sources = [self._text, *(f"{one.code}\n{one.raises or one.gives}" for one in examples)]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": self._text}
-        late: Outcome = {"error": "was not run: no time was left", "absence": "no time was left"}
+        late = {"error": "was not run: no time was left", "absence": "no time was left"}
         outcomes = [late] * len(examples)
         time_left, start = self._seconds * max(1.0, len(examples) / _USUAL), 0
         while start < len(examples) and time_left > 0:
@@ -125,8 +125,7 @@ class Evaluation:
         self, examples: tuple[Example, ...], *, required: bool = False
     ) -> list[Result]:
         """Return what the text gives on each example, as `outcomes` does."""
-        outcomes = await self.outcomes(examples, required=required)
-        return list(map(self._result, examples, outcomes))
+        return list(map(self._result, examples, await self.outcomes(examples, required=required)))
 
     def _result(self, example: Example, outcome: Outcome) -> Result:
         expected = filter(None, [example.raises or example.gives])
@@ -340,8 +339,7 @@ def _format_error(outcome: Outcome) -> str:
 
 def shorten(text: str, width: int = _WIDTH) -> str:
     """Return a text in one line, cut to a width, without addresses in memory."""
-    flat = _ADDRESS.sub("", one_line(text))
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    return cut(_ADDRESS.sub("", one_line(text)), width)
 
 
 def holds(example: Example, outcome: Outcome) -> bool:

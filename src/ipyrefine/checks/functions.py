@@ -39,8 +39,7 @@ def flaw(criterion: str, words: str) -> Point:
 
 def not_python(name: str, task: Task) -> Result:
     """Return the evidence of a check that runs Python on code in another language: none."""
-    detail = f"This check runs Python, and the text is {task.language_name}."
-    return Result(name=name, shows=detail)
+    return Result(name=name, shows=f"This check runs Python, and the text is {task.language_name}.")
 
 
 def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
@@ -147,8 +146,7 @@ class CallableCheck:
                 async with timeout:
                     return await function(*arguments), ""
             # One at a time, as they may share state; one that a stop left behind has lost its turn.
-            turn = _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-            async with turn, timeout:
+            async with _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock()), timeout:
                 result, error = await _call_in_thread(function, arguments)
             if error is not None:
                 raise error
@@ -347,8 +345,7 @@ def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
     except (TypeError, ValueError):  # some builtins have no signature
         return ("text",)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    every = signature.parameters.values()
-    parameters = [one for one in every if one.kind in kinds][:2]
+    parameters = [one for one in signature.parameters.values() if one.kind in kinds][:2]
     tasks = [bool({*re.findall("[a-z]+", one.name.lower())} & _TASK) for one in parameters]
     order: tuple[str, ...] = ("text",)
     # A second one with a default is an option, if it is not the task.

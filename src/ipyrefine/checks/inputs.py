@@ -210,10 +210,9 @@ def _read_call(example: Example) -> _Call | None:
 
 def _as_examples(calls: Iterable[_Call]) -> list[Example]:
     """Return calls that are not too long as examples without a result, each once."""
-    sources = {call.source: call.setup for call in calls}
     return [
         Example(call=source, setup=setup)
-        for source, setup in sources.items()
+        for source, setup in {call.source: call.setup for call in calls}.items()
         if len(source) <= _MAX_CALL
     ]
 

@@ -71,7 +71,7 @@ class _Bounded(SequenceMatcher[Any]):
 
     def __init__(self, old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> None:
         super().__init__(None, old, new, junk)
-        places: dict[Any, list[int]] = self.b2j  # type: ignore[attr-defined]
+        places = self.b2j  # type: ignore[attr-defined]
         self._left = _WORK
         self._steps = [0, *accumulate(1 + len(places.get(one, ())) for one in old)]
 

@@ -166,9 +166,8 @@ class ModelCall(Generic[T]):
                     return None
                 if attempt:
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
-                split = splitter() if splitter else None
                 try:
-                    reply = await self._ask(loop, bounded, split)
+                    reply = await self._ask(loop, bounded, splitter() if splitter else None)
                 except ModelError as error:
                     if attempt or not error.broke_off:
                         raise
@@ -201,8 +200,7 @@ class ModelCall(Generic[T]):
                     return self.value
                 except ReplyError as error:
                     silent = reply.thinking.strip() and not reply.text.strip()
-                    told = FORMS[request.form].told
-                    self.failure = _NO_ANSWER if silent else f"{told} ({error})"
+                    self.failure = _NO_ANSWER if silent else f"{FORMS[request.form].told} ({error})"
                     self._unread = cut_middle(reply.text.strip().rstrip("."), _SHOWN)
                     request = repair(loop.state, request, reply.text, str(error))
         return None
@@ -229,7 +227,7 @@ class ModelCall(Generic[T]):
         return None if fixed else request.replace(max_tokens=LIMIT_FACTOR * request.max_tokens)
 
     async def _ask(self, loop: Loop, request: Request, splitter: Splitter | None) -> Reply:
-        reply: Reply | None = None
+        reply = None
         began, written = loop.clock(), 0
         kept = []  # the text so far, which outlives a call that ends early
         most = loop.state.limits.budget.seconds

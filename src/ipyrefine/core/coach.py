@@ -44,8 +44,7 @@ def predict(run: Run, decision: Predict, _: int) -> Run:
     """Keep what a student says that their code gives."""
     puzzle = open_puzzle(run)
     assert puzzle is not None, "it was looked for before the decision was taken"
-    attempt = puzzle.replace(predicted=decision.gives)
-    return run.replace(attempts=(*run.attempts, attempt))
+    return run.replace(attempts=(*run.attempts, puzzle.replace(predicted=decision.gives)))
 
 
 def unmet(run: Run) -> tuple[str, ...]:

@@ -215,8 +215,7 @@ class Refinement:
         require_iteration(self.state, number)
         if not question.strip():
             raise UsageError('Say what you want to know: %refine continue "Why a set?".')
-        work = partial(self._explain, number, question)
-        await self._drive(work, consumers, journal, stops=False)
+        await self._drive(partial(self._explain, number, question), consumers, journal, stops=False)
         return self.state
 
     async def _explain(self, number: int, question: str) -> None:
@@ -315,7 +314,7 @@ class Refinement:
             RefineError: a consumer's own, or one that says how it broke. So no stage takes it for
                 an error of its model.
         """
-        broken: Exception | None = None
+        broken = None
         for consumer in list(self._consumers):
             try:
                 waiting = consumer(event, self.state)
@@ -531,8 +530,7 @@ class Refinement:
         parse_cut = None if form == "edits" else partial(parse, cut=True)
         call = ModelCall(self.model, parse, stage, number, parse_cut)
         inside = request.json_schema is not None
-        splitter = partial(Splitter, task.form, inside=inside)
-        await call.make(self, request, splitter=splitter)
+        await call.make(self, request, splitter=partial(Splitter, task.form, inside=inside))
         return call
 
     async def _check(self) -> None:
@@ -626,8 +624,7 @@ class Refinement:
             critique = Critique(reading=Reading(failure=call.failure))
         remarks = tuple(one.replace(computed=computed) for one in critique.remarks)
         critique = critique.replace(remarks=remarks)
-        ready = events.CritiqueReady(iteration=number, by="evaluator", critique=critique)
-        await self.emit(ready)
+        await self.emit(events.CritiqueReady(iteration=number, by="evaluator", critique=critique))
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""

@@ -99,8 +99,7 @@ class Sparse(Record):
     @model_serializer(mode="wrap")
     def _leave_out_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields = type(self).model_fields
-        written: dict[str, Any] = write(self)
-        return {n: v for n, v in written.items() if getattr(self, n) != fields[n].default}
+        return {n: v for n, v in write(self).items() if getattr(self, n) != fields[n].default}
 
 
 def count(number: int, noun: str) -> str:
@@ -111,6 +110,11 @@ def count(number: int, noun: str) -> str:
 def one_line(text: str) -> str:
     """Return a text in one line, with single spaces."""
     return " ".join(text.split())
+
+
+def cut(text: str, width: int, mark: str = "…") -> str:
+    """Return a text, or its start with a mark, so that it has so many characters at most."""
+    return text if len(text) <= width else text[: width - len(mark)] + mark
 
 
 def _storable(value: Any) -> Any:
@@ -300,7 +304,19 @@ class Material(Record):
     structure: str = ""  # what a server is sent in place of what was computed, or of other cells
 
 
-class Task(Typed):
+class Aims(Record):
+    """What texts of a kind are written and read by."""
+
+    form: Form = "prose"
+    criteria: tuple[Criterion, ...] = (
+        Criterion(name="correctness", definition="It does what the task asks, without errors."),
+    )
+    categories: tuple[str, ...] = ()
+    checklist: tuple[str, ...] = ()
+    plan: bool = True
+
+
+class Task(Typed, Aims):
     """What is asked; it stands unchanged at the head of every prompt.
 
     Attributes:
@@ -320,14 +336,7 @@ class Task(Typed):
 
     text: str
     profile: str = "prose"
-    form: Form = "prose"
     language: str = "python"
-    criteria: tuple[Criterion, ...] = (
-        Criterion(name="correctness", definition="It does what the task asks, without errors."),
-    )
-    categories: tuple[str, ...] = ()
-    checklist: tuple[str, ...] = ()
-    plan: bool = True
     clarifications: tuple[Clarification, ...] = ()
     materials: tuple[Material, ...] = ()
     feedback: tuple[str, ...] = Field(default=(), exclude=True)
@@ -480,7 +489,7 @@ class Effect(Record):
     column: str = ""
     count: Count = 0  # how many rows, items or values it is about …
     total: Count = 0  # … of how many
-    values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
+    values: Cells = ()  # the first of them
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``spelled`` (there in
     # another way), ``unused`` (by what was made), ``missing`` (the column's value), ``repeats``,
     # ``groups``, ``kept`` (the others are, as they were), ``new`` (computed), ``read`` (from none

@@ -53,8 +53,7 @@ class Column(NamedTuple):
 
 
 def _missing(point: Point) -> Result:
-    faults = (point.fault,) if point.fault else ()
-    return Result(passed=False, shows=point.words, faults=faults)
+    return Result(passed=False, shows=point.words, faults=(point.fault,) if point.fault else ())
 
 
 def _column_of(run: Run, text: Iteration) -> Column:

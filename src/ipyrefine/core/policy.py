@@ -1,6 +1,5 @@
 """What a run does next, when it stops, and what it may cost: pure functions of the run."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from ipyrefine.core import rank, readers
@@ -109,10 +108,9 @@ def _unverified(run: Run) -> list[Iteration]:
 
 def to_check(run: Run) -> Iteration | None:
     """Return the first text that checks, or new tests of the critic's, have still to run on."""
-    texts: Iterable[Iteration] = _unverified(run) or (run.iterations if run.tests else ())
+    texts = _unverified(run) or (run.iterations if run.tests else ())
     for text in texts:
-        ran = sum(not one.outdated for one in text.evidence)
-        waits = ran < len(run.setup.checks)
+        waits = sum(not one.outdated for one in text.evidence) < len(run.setup.checks)
         waits = waits or any(one.id not in text.results for one in run.tests)
         if waits and readers.find_duplicate(run, text) is None:
             return text

@@ -1,6 +1,6 @@
 """What the engine needs from outside: a model, checks, consumers of events, and a clock."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol
 
@@ -63,6 +63,15 @@ class Reply(Record):
     finish: Finish = "stop"
     capped: bool = False  # whether it was cut off at a limit of the server's, below the request's
     usage: Usage = Usage(calls=1)
+
+    @property
+    def pieces(self) -> tuple[Delta, ...]:
+        """All of it as it would stream."""
+        return Delta(kind="thinking", text=self.thinking), Delta(text=self.text)
+
+
+# What a model streams: pieces and notices, and at the end the reply.
+Stream = AsyncGenerator[Delta | Notice | Reply, None]
 
 
 class Model(Protocol):

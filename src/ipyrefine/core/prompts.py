@@ -671,7 +671,7 @@ class Requests:
 
     def adds_to(self, stage: Stage) -> bool:
         """Return True if the user's template, added to our prompt for a stage, says what to do."""
-        own: str = getattr(self.prompts, stage)
+        own = getattr(self.prompts, stage)
         return own.removeprefix(_STAGES[stage]) not in ("", own)
 
     @property

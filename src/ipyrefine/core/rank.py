@@ -57,7 +57,7 @@ def verdict(run: Run, text: Iteration, column: Column | None = None) -> Verdict:
         column: the text's column as it stands, where that is known.
     """
     if earlier := find_duplicate(run, text):
-        why: Why = "unchanged" if earlier.number == text.parent else "repeats"
+        why = "unchanged" if earlier.number == text.parent else "repeats"
         found = verdict(run, earlier).replace(why=why, point="", line="")
     else:
         found = _rule(run, text, column or settle(run, text))

@@ -118,8 +118,7 @@ def _settle_form(run: Run, form: Form | None, kind: str = "", language: str = ""
 def _add_revision(run: Run, event: events.RevisionReady) -> Run:
     text = event.revision
     assert text.parent is not None, "it was made from one"
-    revision = text.replace(results=handed_on(run, text.parent))
-    run = append(run, revision).replace(
+    run = append(run, text.replace(results=handed_on(run, text.parent))).replace(
         head=None, selected=(), revision_requested=False, awaits_user=False
     )
     # Feedback of the user's evaluator is not contested: it is asked anew.
@@ -157,8 +156,7 @@ def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
     if said.remarks or not said.reading.failure:
         column = take_feedback(run, text, ground(said.remarks, text.text))
         mended = {id_: column.results[id_].replace(passed=True) for id_ in said.fixed}
-        results = column.results | mended
-        run = amend(run.replace(points=column.points), text.number, results=results)
+        run = amend(run.replace(points=column.points), text.number, results=column.results | mended)
     return amend(run, text.number, evaluation=said.reading).without_replies()
 
 

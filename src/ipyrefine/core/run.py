@@ -73,7 +73,7 @@ class Iteration(Sparse):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """What makes some results of this text less than the real thing."""
-        found: tuple[Result, ...] = (*self.evidence, *self.results.values())
+        found = (*self.evidence, *self.results.values())
         return tuple(dict.fromkeys(c for one in found for c in one.conditions))
 
 

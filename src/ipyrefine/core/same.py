@@ -68,7 +68,7 @@ def is_new(text: Iteration, read: Iteration) -> bool:
 
 
 def _shown(text: Iteration) -> set[object]:
-    found: set[object] = {*text.conditions, *(one.key for one in text.effects.values())}
+    found = {*text.conditions, *(one.key for one in text.effects.values())}
     for held in (one for evidence in text.evidence for one in evidence.held):
         found |= {(held.name, "", held.type), *((held.name, c.name, c.type) for c in held.columns)}
     return found
@@ -193,8 +193,7 @@ def _is_table(held: Held) -> bool:
 
 def _size(held: Held) -> str:
     if len(held.shape) == 1:
-        noun = "value" if "." in held.type else "item"
-        return count(held.shape[0], noun)
+        return count(held.shape[0], "value" if "." in held.type else "item")
     return " × ".join(f"{one:,}" for one in held.shape)
 
 

@@ -139,7 +139,7 @@ def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], 
     A prompt may stand in a comment, and output need not be indented as its prompt is.
     """
     found, rest = list[tuple[list[str], list[str]]](), list[str]()
-    margin: int | None = None  # of the latest prompt, as long as its output may go on
+    margin = None  # of the latest prompt, as long as its output may go on
     for line in lines:
         said = line if line[:margin].strip(" #\t") else line[margin:]
         if prompt := _PROMPT.match(line):
@@ -169,7 +169,7 @@ def _as_doctests(
             want = next(filter(is_literal, wants), "") if single else ""
             if expected := want or "\n".join(output).rstrip():
                 setup, prints = session.setup(tree), session.prints
-                kind: Literal["doctest"] = "doctest"
+                kind = "doctest"
                 yield Example(call=source, gives=expected, kind=kind, setup=setup, prints=prints)
             session.add(source, tree)
 
@@ -203,7 +203,7 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
                 asserted = True
         if _calls_text(one, session.names) and (expected or asserted):
             source = unparse(call)
-            kind: Literal["equals", "holds"] = "equals" if expected else "holds"
+            kind = "equals" if expected else "holds"
             yield Example(call=source, gives=expected or "True", kind=kind, setup=setup)
             session.add(source, call)  # it may have changed what a later one looks at
 

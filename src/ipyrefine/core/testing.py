@@ -60,8 +60,7 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
     module, tests = "\n\n".join(map(unparse, others)), []
     for one in found[:MAX_OF_RUN]:
         code = "\n\n".join(map(unparse, needed([one], others)))
-        quote = _quote(one)
-        test = Point(kind="test", words=one.name, code=code[:MAX_CODE], quote=quote)
+        test = Point(kind="test", words=one.name, code=code[:MAX_CODE], quote=_quote(one))
         if len(code) > MAX_CODE:
             test = test.replace(dropped="long")
         elif len(module) <= MAX_CODE:
@@ -71,8 +70,7 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
 
 
 def _broken(name: str, source: str, reason: str) -> Point:
-    code = source[:MAX_CODE]
-    return Point(kind="test", words=name, code=code, dropped="broken", reason=reason)
+    return Point(kind="test", words=name, code=source[:MAX_CODE], dropped="broken", reason=reason)
 
 
 def _quote(test: FUNCTION) -> str:

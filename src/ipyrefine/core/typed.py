@@ -58,8 +58,7 @@ def go_on(run: Run, words: list[str]) -> decisions.Decision:
     if words == ["from"]:
         raise UsageError("Say which text: %refine continue from 0.")
     if words[:1] == ["from"] and (number := _leading_text(run, rest := words[1:])) is not None:
-        more = _count(rest)
-        return decisions.Continue(iteration=number, revisions=more, guidance=" ".join(rest))
+        return decisions.Continue(iteration=number, revisions=_count(rest), guidance=" ".join(rest))
     ids = _ids(rest := [*words])
     if run.points.keys() & {*ids} or (ids and not rest):
         return decisions.Continue(points=ids, guidance=" ".join(rest))

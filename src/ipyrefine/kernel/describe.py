@@ -20,7 +20,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeGuard
 
-from ipyrefine.core.model import Material, count
+from ipyrefine.core.model import Material, count, cut
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.programs.reading import class_dict, mro, stored
 
@@ -77,7 +77,7 @@ def outlines(values: Mapping[str, Any]) -> Material | None:
     """Return variables in a line each: type, size and columns; modules in one, and None of none."""
     lines, modules = list[str](), list[str]()
     for name, value in values.items():
-        told = _cut(" ".join(describe(name, value, facts=False).splitlines()), _OUTLINE)
+        told = cut(" ".join(describe(name, value, facts=False).splitlines()), _OUTLINE)
         (modules if _is(value, types.ModuleType) else lines).append(told)
     text = "\n".join([*lines, ", ".join(modules)]).strip()[:_OUTLINES]
     if not text:
@@ -120,11 +120,11 @@ def describe(name: str, value: object, *, values: bool = False, facts: bool = Tr
     with suppress(Exception):  # a library that is not as it was when this was written
         if values and type(value) is str:
             text = HIDDEN if is_secret(value[: STRING_WIDTH + _BEYOND]) else value
-            return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
+            return f"{name} ({_kind(value)}):\n{cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values, facts))
         head = f"{name} ({_kind(value)})" + ":" * bool(lines)
         width = FRAME_WIDTH if is_frame(value) else WIDTH
-        return _cut("\n".join([head, *lines]), width)
+        return cut("\n".join([head, *lines]), width)
     return f"{name} ({_type_name(type(value))})"
 
 
@@ -238,10 +238,6 @@ def _type_name(kind: type) -> str:
     return class_name(kind)[:_NAME]
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 # Frames
 
 
@@ -260,7 +256,7 @@ def _column_name(name: Any) -> str:
     if type(name) is tuple:
         return f"({', '.join(map(_column_name, name[:_MAX_DEPTH]))})"
     if type(name) is str:
-        return HIDDEN if is_secret(name) else _cut(name, _NAME)
+        return HIDDEN if is_secret(name) else cut(name, _NAME)
     known = type(name) in (int, float, bool, type(None), *_SCALARS)
     return repr(name)[:_NAME] if known else _type_name(type(name))
 
@@ -383,7 +379,7 @@ def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
             for one in list(signature.parameters.values())[int(method) :]
         ]
         returns = _EMPTY if method else _typed(signature.return_annotation)
-        yield _cut(str(inspect.Signature(parameters, return_annotation=returns)), WIDTH // 2)
+        yield cut(str(inspect.Signature(parameters, return_annotation=returns)), WIDTH // 2)
 
 
 def _typed(annotation: Any) -> Any:
@@ -398,7 +394,7 @@ def _annotation(annotation: Any) -> str:
     """Return the name of a type; of one with parameters, which may be values, that alone."""
     if type(annotation) is str:
         is_name = _FORWARD.fullmatch(annotation[:WIDTH]) and not is_secret(annotation)
-        return _cut(annotation, _NAME) if is_name else "…"
+        return cut(annotation, _NAME) if is_name else "…"
     if type(annotation) is types.UnionType:
         return " | ".join(map(_annotation, annotation.__args__))
     annotation = types.NoneType if annotation is None else annotation
@@ -409,7 +405,7 @@ def _annotation(annotation: Any) -> str:
 def _doc_line(doc: object) -> Iterator[str]:
     if type(doc) is str and doc.strip():
         line = doc.strip().splitlines()[0]
-        yield HIDDEN if is_secret(line) else _cut(line, _DOC)
+        yield HIDDEN if is_secret(line) else cut(line, _DOC)
 
 
 def _class_lines(kind: type, values: bool) -> Iterator[str]:
@@ -465,7 +461,7 @@ def _type_text(value: Any, depth: int = 0) -> str:
 def _render(value: Any, depth: int = 0) -> str:
     if type(value) is str:
         hidden = is_secret(value[: _LONGEST + _BEYOND])
-        return HIDDEN if hidden else repr(_cut(value, _LONGEST))
+        return HIDDEN if hidden else repr(cut(value, _LONGEST))
     if type(value) is bytes:
         hidden = is_secret(value[:1_000].decode("latin-1"))
         return HIDDEN if hidden else repr(value[:_LONGEST]) + "…" * (len(value) > _LONGEST)
@@ -474,7 +470,7 @@ def _render(value: Any, depth: int = 0) -> str:
     if type(value) is int:
         return repr(value) if value.bit_length() < 300 else f"int of {value.bit_length():,} bits"
     if type(value) in _SCALARS and _has_known_zone(value):
-        return HIDDEN if is_secret(text := _cut(repr(value), _LONGEST)) else text
+        return HIDDEN if is_secret(text := cut(repr(value), _LONGEST)) else text
     if is_environment(value) or depth >= _MAX_DEPTH:
         return "…"
     if kind := _collection(value):
@@ -491,7 +487,7 @@ def _render(value: Any, depth: int = 0) -> str:
     if type(value).__module__ == "numpy" or is_named(value, "pandas", *times):
         if not _has_known_zone(value):
             return _type_name(type(value))
-        return _cut(str(value), _LONGEST)  # its text calls nothing else
+        return cut(str(value), _LONGEST)  # its text calls nothing else
     fields = [f"{n}={_render(x, depth + 1)}" for n, x in islice(_public(value), _MAX_ITEMS)]
     return f"{_type_name(type(value))}({', '.join(fields)})"
 

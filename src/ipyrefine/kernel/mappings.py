@@ -51,8 +51,7 @@ def make_private(limit: int) -> None:
                 while view:
                     view = view[memory.readinto(view) :]
             _LIBC.mprotect(ctypes.c_void_p(new), size, protection)
-        place = ctypes.c_void_p(start)
-        if _LIBC.mremap(ctypes.c_void_p(new), size, size, _OVER, place) != start:
+        if _LIBC.mremap(ctypes.c_void_p(new), size, size, _OVER, ctypes.c_void_p(start)) != start:
             raise OSError("shared memory cannot be replaced")
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from ipyrefine.core.model import MAX_AXES_LINE, MAX_CELL, MAX_OUTPUT
+from ipyrefine.core.model import MAX_AXES_LINE, MAX_CELL, MAX_OUTPUT, cut
 
 HIDDEN = "[secret]"
 
@@ -200,8 +200,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 def clean(text: str, limit: int) -> str:
     """Return a text without secrets, its start where it is long."""
-    text = redact(text[: 2 * limit])
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut(redact(text[: 2 * limit]), limit)
 
 
 def tidy(value: Any, limit: int = MAX_CELL) -> Any:
@@ -267,8 +266,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         if _is_assigned(match["name"], match["value"][1:-1]):
             yield match.start("value") + 1, match.end("value") - 1
     for match in _PAIRS.finditer(text) if ' = "' in text or " = '" in text else ():
-        values = re.finditer(_QUOTED, match[2])
-        for name, one in zip(match[1].split(", "), values, strict=False):
+        for name, one in zip(match[1].split(", "), re.finditer(_QUOTED, match[2]), strict=False):
             if _is_assigned(name, one[0][1:-1]):
                 yield match.start(2) + one.start() + 1, match.start(2) + one.end() - 1
 

@@ -302,8 +302,7 @@ def _free_memory() -> int:
 
 
 def _address_space() -> int:
-    pages = Path("/proc/self/statm").read_text().split()[0]
-    return int(pages) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _free_in_group(group: Path) -> Iterable[int]:

@@ -360,8 +360,7 @@ def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]
     variables = {}
     for name in names:
         if name not in namespace:
-            hint = did_you_mean(name, namespace, n=2)
-            raise UsageError(f"No variable named {name!r}.{hint}")
+            raise UsageError(f"No variable named {name!r}.{did_you_mean(name, namespace, n=2)}")
         variables[name] = namespace[name]
     return variables
 
@@ -438,8 +437,7 @@ def sandbox_is_closed() -> bool:
         return False
     with ThreadPoolExecutor(1) as pool:  # a loop may be running in this thread
         protection = pool.submit(lambda: asyncio.run(run_python(""))).result().protection
-    needed = (protection.network, protection.keys, protection.files, protection.processes)
-    return all(needed)
+    return all((protection.network, protection.keys, protection.files, protection.processes))
 
 
 def wants_rows(error: str) -> bool:

@@ -161,8 +161,7 @@ def _find_decided(
         if own := saved_run(key.task, source, ran.count(source)):
             found = [Stored(own, {}, None)]
         elif kept and anywhere:  # nothing is added to a run that a person decided
-            stored = journal.find_setting("task", key.task)
-            found = [Stored(one.run, {}, None) for one in stored]
+            found = [Stored(one.run, {}, None) for one in journal.find_setting("task", key.task)]
     elif kept and key.cell:
         found = journal.find_setting("key", key.cell)
     decided = [one for one in found if one.run.stop_reason in DECIDED and not one.run.setup.is_look]

@@ -46,7 +46,7 @@ def complete(shell: Any, line: str) -> tuple[str, list[str]]:
     """Return the word at the end of a line, and what it may become."""
     typed = re.split(r"\s", line)[-1]
     command, *before = line.removesuffix(typed).split()
-    options: Mapping[str, Any] = parser().options
+    options = parser().options
     option = options.get(before[-1]) if before else None
     if before[-1:] == ["--set"]:
         offers = [f"{one}={value}" for one in SETTINGS for value in choices(one) or [""]]

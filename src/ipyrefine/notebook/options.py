@@ -214,7 +214,7 @@ def parser() -> MagicParser:
 
 
 def _how(name: str) -> dict[str, Any]:
-    how: dict[str, Any] = {"choices": choices(name)} if choices(name) else {"type": _READ.get(name)}
+    how = {"choices": choices(name)} if choices(name) else {"type": _READ.get(name)}
     return how | ({"action": "append", "default": []} if name in _REPEATED else {})
 
 
@@ -314,7 +314,7 @@ def limits(options: argparse.Namespace) -> Limits:
     Raises:
         UsageError: a value is out of its range.
     """
-    named: dict[str, Any] = {
+    named = {
         name: None if name == "patience" and str(value).lower() in ("off", "none") else value
         for name in Limits.model_fields
         if (value := getattr(options, name, None)) is not None

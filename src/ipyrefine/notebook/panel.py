@@ -201,7 +201,7 @@ class Panel:
         self._cancel()
         if self._closed:
             return
-        message: dict[str, Any] = dict(more)
+        message = dict(more)
         if self._stale or page:
             self._stale, before = False, self._parts
             self._parts = self._render()

@@ -46,8 +46,7 @@ class Panel(VBox):  # type: ignore[misc]
         api.require_kinds(on_accept=on_accept, journal=journal, name=name)
         super().__init__()
         self._on_accept = on_accept
-        refinement = api.build(task, **options)
-        self._session = Session(refinement, [], open_journal(journal, name=name))
+        self._session = Session(api.build(task, **options), [], open_journal(journal, name=name))
         self._panel = _View(_Host(self._session, self.close))
         self._session.displays += [self._panel.show, self._update]
         self.children = (self._panel.widget,)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ipyrefine.core.languages import code_language, read_fence
-from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria, refused
+from ipyrefine.core.model import Aims, Criterion, Limits, Task, named_criteria, refused
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.folders import read_file
 
@@ -28,7 +28,7 @@ NAMES = tuple(
 _HEADER = re.compile(r"\s*subject:[^\n]+\n", re.IGNORECASE)  # of an email
 
 
-class Profile(Record):
+class Profile(Aims):
     """What a kind of text is written and criticised by.
 
     Attributes:
@@ -46,11 +46,7 @@ class Profile(Record):
 
     name: str = Field(min_length=1)
     summary: str = ""
-    form: Form = "prose"
     criteria: tuple[Criterion, ...] = Field(min_length=1)
-    categories: tuple[str, ...] = ()
-    checklist: tuple[str, ...] = ()
-    plan: bool = True
     limits: Limits = Limits()
     or_words: bool = False
 
@@ -80,7 +76,7 @@ class Profile(Record):
         """
         own = limits.model_dump(exclude_unset=True) if limits else {}
         profile = self.limits.model_dump(exclude_unset=True)
-        implied: dict[str, Any] = {"patience": Limits().patience, "critique": "auto", **profile}
+        implied = {"patience": Limits().patience, "critique": "auto", **profile}
         if "max_revisions" in own:
             implied["patience"] = None
         if "target" in own:
@@ -115,6 +111,10 @@ class Profile(Record):
         )
 
 
+# Itself, its fields, its TOML file, or its name.
+ProfileLike = str | Path | Mapping[str, Any] | Profile
+
+
 @cache
 def builtin() -> Mapping[str, Profile]:
     """Return the built-in profiles by name: one for each TOML file next to this module."""
@@ -125,7 +125,7 @@ def builtin() -> Mapping[str, Profile]:
 
 
 def find(
-    profile: str | Path | Mapping[str, Any] | Profile,
+    profile: ProfileLike,
     namespace: Mapping[str, Any] | None = None,
 ) -> Profile:
     """Return a profile.

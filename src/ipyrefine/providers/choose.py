@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ipyrefine.providers.local import LocalModel, is_local
 from ipyrefine.providers.replay import PREFIX, RecordedModel
 from ipyrefine.providers.servers import (
     Key,
+    KeyLike,
     facts_about,
     is_openai,
     listed_price,
@@ -38,7 +39,7 @@ def choose_model(
     name: str | None = None,
     *,
     base_url: str | None = None,
-    api_key: str | Callable[[], str] | None = None,
+    api_key: KeyLike = None,
     price: Price | None = None,
     timeout: float | None = None,
     extra: Mapping[str, Any] | None = None,

@@ -8,13 +8,12 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ipyrefine.core.model import Price
-from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Model, Request, Stream
 from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.providers.servers import Key, is_loopback
 
@@ -44,7 +43,7 @@ class LocalModel:
         """Name for people and records."""
         return self._name
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         """Answer a request at no cost; the first one loads the model.
 
         Raises:

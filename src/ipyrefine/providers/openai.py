@@ -25,7 +25,7 @@ import httpx2
 import openai
 
 from ipyrefine.core.model import Price
-from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Notice, Request, Stream
 from ipyrefine.errors import AccessDenied, RefineError, UsageError
 from ipyrefine.providers.faults import (
     LEAST_SECRET,
@@ -47,6 +47,7 @@ from ipyrefine.providers.servers import (
     FORMAT,
     LIMITS,
     Key,
+    KeyLike,
     is_loopback,
     is_openai,
     listed_cost,
@@ -118,7 +119,7 @@ class OpenAIModel:
         model: str,
         *,
         base_url: str | None = None,
-        api_key: str | Callable[[], str] | None = None,
+        api_key: KeyLike = None,
         price: Price | None = None,
         timeout: float | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -168,7 +169,7 @@ class OpenAIModel:
         """What it charges; None when neither the user nor the price list knows."""
         return self._price or listed_price(self._model, self.base_url)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         """Answer a request; closing the generator closes the connection at once.
 
         Raises:
@@ -205,9 +206,7 @@ class OpenAIModel:
         except BaseException as error:
             raise self._without_frames(error, key) from None
 
-    async def _ask(
-        self, request: Request, key: Key
-    ) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def _ask(self, request: Request, key: Key) -> Stream:
         start, retries = time.monotonic(), 0
         taken = known = recall(*self._place)
         async with self._client() as client:
@@ -398,7 +397,7 @@ class OpenAIModel:
         self, error: BaseException, key: Key, *, begun: bool = False
     ) -> BaseException:
         """Return our error for an exception; a cancel or an interrupt passes on as it is."""
-        ours: BaseException = error
+        ours = error
         if isinstance(error, Exception):
             refusal = error if isinstance(error, Refused) else None
             has_key = key() or self._login or self._is_configured()

@@ -20,7 +20,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 from difflib import SequenceMatcher
 from importlib.metadata import version
@@ -30,7 +30,7 @@ from typing import Literal
 from pydantic import Field
 
 from ipyrefine.core.model import Finish, Price, Record, Usage
-from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
+from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, Stream, price_of
 from ipyrefine.core.stored import VERSION, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.folders import read_file
@@ -165,7 +165,7 @@ class RecordedModel:
         """What the recorded model charged; a replay costs nothing."""
         return self._recording.models[0].price if self._recording.models else None
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         """Replay the recorded reply, or ask the live model.
 
         Raises:
@@ -206,9 +206,7 @@ class RecordedModel:
             and place not in self._used
         ]
 
-    async def _ask(
-        self, request: Request, key: str
-    ) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def _ask(self, request: Request, key: str) -> Stream:
         # A replay in a browser's Python has nothing that a live model needs.
         from ipyrefine.providers.local import is_local
 
@@ -258,11 +256,8 @@ class RecordedModel:
             task="".join(request.inputs[:1]) if live.name == BY_HAND else "",
         )
         if call.joined("text") != reply.text:  # a mark at its end made thoughts of what it streamed
-            parts: tuple[tuple[Literal["thinking", "text"], str], ...]
-            parts = (("thinking", reply.thinking), ("text", reply.text))
-            call = call.replace(
-                pieces=tuple(Piece(after=0, text=t, kind=kind) for kind, t in parts)
-            )
+            pieces = [Piece(after=0, text=one.text, kind=one.kind) for one in reply.pieces]
+            call = call.replace(pieces=tuple(pieces))
         recording = read_recording(self._path)
         models = recording.models
         if live.name not in {model.name for model in models}:

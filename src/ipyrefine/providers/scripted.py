@@ -1,10 +1,9 @@
 """Play back scripted replies: a model for tests, demonstrations and teaching."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
 
-from ipyrefine.core.ports import Delta, Notice, Reply, Request, estimate_usage
+from ipyrefine.core.ports import Delta, Reply, Request, Stream, estimate_usage
 from ipyrefine.errors import ModelError, UsageError
 from ipyrefine.providers.stream import split_thoughts
 
@@ -44,7 +43,7 @@ class ScriptedModel:
         """Name for people and records."""
         return self._name
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+    async def stream(self, request: Request) -> Stream:
         """Stream the next reply; a plain text counts a quarter of its characters as tokens.
 
         Raises:
@@ -52,13 +51,11 @@ class ScriptedModel:
             UsageError: all replies were used.
         """
         reply = self._next(request)
-        parts: tuple[tuple[Literal["thinking", "text"], str], ...]
-        parts = (("thinking", reply.thinking), ("text", reply.text))
-        for kind, text in parts:
-            for start in range(0, len(text), self._chunk):
+        for one in reply.pieces:
+            for start in range(0, len(one.text), self._chunk):
                 # Even without a delay the event loop gets its turn, as with a real model.
                 await asyncio.sleep(self._delay)
-                yield Delta(kind=kind, text=text[start : start + self._chunk])
+                yield Delta(kind=one.kind, text=one.text[start : start + self._chunk])
         yield reply
 
     def _next(self, request: Request) -> Reply:

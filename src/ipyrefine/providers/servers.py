@@ -22,6 +22,8 @@ from ipyrefine.errors import UsageError
 from ipyrefine.folders import home
 from ipyrefine.providers.faults import Refused
 
+KeyLike = str | Callable[[], str] | None
+
 
 class Key:
     """A key, or a callable that returns it; calling it returns the key, printing it shows none.
@@ -35,7 +37,7 @@ class Key:
 
     __slots__ = ("_source",)
 
-    def __init__(self, source: str | Callable[[], str] | None = None) -> None:
+    def __init__(self, source: KeyLike = None) -> None:
         if not (isinstance(source, str | None) or callable(source)):
             raise UsageError("api_key is a text, or a function that returns it.")
         self._source = source
@@ -80,7 +82,7 @@ class Capabilities(NamedTuple):
     def body(self, request: Request, extra: Fields) -> dict[str, Any]:
         """Return the fields of a chat completion request but for its model."""
         schema = {"name": "reply", "schema": request.json_schema}
-        optional: dict[str, Any] = {
+        optional = {
             "temperature": request.temperature,
             "stream": True,
             "stream_options": {"include_usage": True},

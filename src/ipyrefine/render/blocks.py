@@ -10,7 +10,7 @@ from ipyrefine.core.addresses import MASK, find_addresses
 from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Called, Figure, Form, StopReason, bare
+from ipyrefine.core.model import Called, Figure, Form, StopReason, bare, cut
 from ipyrefine.core.points import first_line, follows, is_bare_no, left_open, lost_sections
 from ipyrefine.core.readers import has_evaluator, state_of
 from ipyrefine.core.results import (
@@ -164,7 +164,7 @@ Block = Paragraph | Text | Output | Lines | Section
 # What a text gives, and what it does to data
 
 
-_NAMED = 24  # characters of a result that is said again
+_NAMED = 25  # characters of a result that is said again
 _PRINTED = "Printed"
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 # A number or truth value as NumPy writes it.
@@ -256,8 +256,7 @@ def rivalry(run: Run, row: table.Result) -> str:
         if len(who) > 2:
             who[1:] = [f"{len(who) - 1} more"]
         who += ["the critic"] * any(gives_same(one, choice) for one in claimed)
-        value = bare(choice)
-        value = f"{value[:_NAMED]}…" if len(value) > _NAMED else value
+        value = cut(bare(choice), _NAMED)
         told += [f"{' and '.join(who)}: {value}"] * bool(who)
     return ", ".join(["the task leaves it open"] * (row.source == "open") + told)
 

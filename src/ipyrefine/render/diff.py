@@ -224,8 +224,7 @@ def text_lines(
         tokens = before[row.old or 0] if row.new is None else after[row.new]
         number = "" if row.new is None else str(row.new + 1)
         gutter = f"{number:>{width}} {row.tag} ".replace("-", "\N{MINUS SIGN}")
-        html = _spans(tokens, row.marks)
-        lines.append(Line(html, row.new, row.tag != " ", row.tag, gutter))
+        lines.append(Line(_spans(tokens, row.marks), row.new, row.tag != " ", row.tag, gutter))
     return lines
 
 

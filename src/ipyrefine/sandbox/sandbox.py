@@ -197,8 +197,7 @@ class SharedBytes:
         if not isinstance(file, io.BytesIO):
             seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
-            path = f"/proc/self/fd/{file.fileno()}"
-            self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self.descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
             self.close = weakref.finalize(self, os.close, self.descriptor)
 
 

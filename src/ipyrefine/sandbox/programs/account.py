@@ -497,7 +497,7 @@ def _lacking(table: _Table, name: str, known: set[str], cause: str) -> Effects:
     lacks = {n: count for n in table.own if n not in known and (count := table.lacks(n))}
     if lacks:
         column, total = ", ".join(lacks) * (len(lacks) < _FEW), table.height * len(lacks)
-        some: Effect = {"count": sum(lacks.values()), "total": total, "cause": cause}
+        some = {"count": sum(lacks.values()), "total": total, "cause": cause}
         yield _effect("missing", name=name, column=column, **some)
 
 
@@ -874,7 +874,7 @@ def _oddity(value: Any, known: Collection[str] = ()) -> str:
     """Return what is odd about an answer; before a column's name, about that, if it is new."""
     table = _read(value)
     if type(value) in (str, list, tuple, dict, set, frozenset):
-        values: Any = value
+        values = value
     elif table:
         values = [one for name in table.own for one in table.values(name)]
     else:

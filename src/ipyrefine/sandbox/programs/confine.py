@@ -662,8 +662,7 @@ def _restrict_files(readable: dict[str, int], writable: list[str]) -> tuple[bool
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
     rights = (1 << (12 + min(version, 3))) - 1 if version >= 1 else 0
-    attributes = struct.pack("3Q", rights, 0, scopes)
-    rules = _syscall(_CREATE_RULESET, attributes, 24 if scopes else 8, 0)
+    rules = _syscall(_CREATE_RULESET, struct.pack("3Q", rights, 0, scopes), 24 if scopes else 8, 0)
     if rules < 0:
         return False, False
     allowed = readable | dict.fromkeys(_DEVICES, _READ | 0b10)

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Reading = dict[str, Any]
+# Its type, its sum and how many are missing (None for what has none), and its first values.
+_Column = tuple[str, Any, Any, list[Any]]
 
 _COLUMNS, _ROWS = 50, 5
 _ITEMS, _WHOLE, _DEPTH = 200, 50, 4  # of a value; of a set, to be read whole
@@ -37,7 +39,7 @@ _ZONES = (type(None), datetime.timezone, zoneinfo.ZoneInfo)
 
 def read(value: Any) -> Reading:
     """Return what is seen of a value: its type, size, columns, totals and start, as plain data."""
-    found: Reading = {"type": type_name(type(value))}
+    found = {"type": type_name(type(value))}
     try:
         found |= _look(value)
     except Exception as error:  # a library holds it in another way than is known here
@@ -107,7 +109,7 @@ def _read_plain(value: Any) -> Reading:
     return {"columns": _columns(own.items(), 1, _read_attribute)} if own else {}
 
 
-def _read_attribute(value: Any, *wanted: bool) -> tuple[str, Any, Any, list[Any]]:
+def _read_attribute(value: Any, *wanted: bool) -> _Column:
     numpy: Any = sys.modules.get("numpy")
     if _is_of(type(value), "numpy") and issubclass(type(value), numpy.ndarray):
         return _read_values(numpy.asarray(value), *wanted)
@@ -190,7 +192,7 @@ def _numpy(value: Any) -> Reading:
     return {"shape": shape, "columns": _columns([("", value)], value.size, _read_values)}
 
 
-def _read_values(values: Any, total: bool, missing: bool) -> tuple[str, Any, Any, list[Any]]:
+def _read_values(values: Any, total: bool, missing: bool) -> _Column:
     """Return the type of an array's values, their sum, how many are missing, and the first."""
     numpy = sys.modules["numpy"]
     if type(values) is not numpy.ndarray:
@@ -239,14 +241,13 @@ def _no_objects(values: Any) -> int:
     return sum(id(one) in absent or (type(one) is float and one != one) for one in items)
 
 
-def _read_extension(values: Any, total: bool, missing: bool) -> tuple[str, Any, Any, list[Any]]:
+def _read_extension(values: Any, total: bool, missing: bool) -> _Column:
     """Do as `_read_values` for an array of pandas' own; of others only the type is read."""
     if not _is_of(type(values), "pandas"):
         return type_name(type(values)), None, None, []
     dtype, kind = values.dtype, getattr(values.dtype, "kind", "O")
     summed = values._reduce("sum", skipna=True) if total and kind in "iuf" else None
-    absent = values.isna().sum() if missing else None
-    return str(dtype), summed, absent, list(values[:_ROWS])
+    return str(dtype), summed, values.isna().sum() if missing else None, list(values[:_ROWS])
 
 
 def _pandas(value: Any) -> Reading:
@@ -297,7 +298,7 @@ def _polars(value: Any) -> Reading:
     return {"shape": shape, "columns": _columns(named, shape[0], _read_series)}
 
 
-def _read_series(series: Any, total: bool, missing: bool) -> tuple[str, Any, Any, list[Any]]:
+def _read_series(series: Any, total: bool, missing: bool) -> _Column:
     dtype = series.dtype()
     summed = series.sum() if total and dtype.is_numeric() else None
     absent = series.null_count() if missing else None

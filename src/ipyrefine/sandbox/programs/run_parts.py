@@ -239,7 +239,7 @@ def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
     source = _read_text()
     for name in {"candidate", *aliases()}:  # where dataclasses and pickle look for it
         sys.modules[name] = module
-    code: Any = compile(source, _TEXT, "exec", dont_inherit=True)
+    code = compile(source, _TEXT, "exec", dont_inherit=True)
     with contextlib.suppress(RecursionError, MemoryError):  # some texts are too deep for a tree
         code = compile(_keep_value(ast.parse(source, _TEXT)), _TEXT, "exec", dont_inherit=True)
     space = vars(module)
@@ -356,7 +356,7 @@ def _evaluate(body: list[ast.stmt], space: dict[str, Any]) -> Any:
 
 def _describe(value: Any) -> dict[str, Any]:
     """Return a value for people, and as a literal if it consists of plain data only."""
-    description: dict[str, Any] = {
+    description = {
         "repr": repr(value)[:_MAX_REPR],
         "none": value is None,
         "type": type(value).__name__,
@@ -804,8 +804,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     try:
         after = _execute(source, request["nested"], account)
         value = after.pop(_VALUE, None)
-        defined = [name for name in request["names"] if name in after]
-        write_event(defined=defined)
+        write_event(defined=[name for name in request["names"] if name in after])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
         lasting = {*variables, *request["binds"]}  # what a loop leaves is no result
         held = outputs["show"]({n: v for n, v in own.items() if n in lasting}).items()
@@ -831,8 +830,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     draws = b"random" in source or states != _random_states()
     write_event(tried=_tried(), draws=draws)
     shown, printed = shows.last()
-    answer = shown if value is None else value
-    write_event(outputs=outputs["collect"](answer, printed, clock.limit))
+    write_event(outputs=outputs["collect"](shown if value is None else value, printed, clock.limit))
 
 
 def _random_states() -> list[bytes]:
@@ -851,7 +849,7 @@ def _execute(source: bytes, nested: str, account: Any) -> dict[str, Any]:
     space = vars(sys.modules["__main__"])
     space.update(__file__=_TEXT)
     sys.argv[:] = [_TEXT]
-    code: Any = compile(source, _TEXT, "exec", _AWAITS, dont_inherit=True)
+    code = compile(source, _TEXT, "exec", _AWAITS, dont_inherit=True)
     for watched in (False, True):
         with contextlib.suppress(*([Exception] if watched else [RecursionError, MemoryError])):
             tree = ast.parse(source, _TEXT)  # which some texts are too deep for

@@ -24,8 +24,7 @@ def main() -> None:
         value = json.load(file)
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     kind = validators.extend(kind, {"pattern": _match}, format_checker=kind.FORMAT_CHECKER)
-    validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
-    first = islice(validator.iter_errors(value), _MAX_ERRORS)
+    first = islice(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(value), _MAX_ERRORS)
     errors = sorted(first, key=lambda error: list(map(str, error.path)))
     with open("report.json", "w", encoding="utf-8") as file:
         faults = [f"{error.json_path[:_WIDTH]}: {error.message[:_WIDTH]}" for error in errors]
