@@ -10,6 +10,7 @@ from ipyrefine.core.decisions import Accept, Continue, Override
 from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import say
 
 INC = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n>>> inc(4)\n5\n"
 RIGHT = "def inc(n):\n    return n + 1"
@@ -110,16 +111,16 @@ async def test_no_reader_passes_a_text_that_fails_an_example(critic):
 
 
 @pytest.mark.parametrize(
-    ("decision", "stop", "verdict"),
+    ("decision", "stop", "label"),
     [
         (Override(iteration=0, outcome=Outcome.PASS, reason="Good enough."),
-         StopReason.OVERRIDDEN, ("PASS", "user")),
-        (Accept(iteration=0), StopReason.ACCEPTED, ("NEEDS_IMPROVEMENT", "examples")),
+         StopReason.OVERRIDDEN, "⚠ PASS (yours)"),
+        (Accept(iteration=0), StopReason.ACCEPTED, "✎ NEEDS IMPROVEMENT"),
     ],
     ids=["override", "accept"],
 )  # fmt: skip
 async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_so(
-    decision, stop, verdict
+    decision, stop, label
 ):
     loop = api.build(INC, model=in_order([code(WRONG[0])]), limits=Limits(max_revisions=0))
     await finish(loop)
@@ -127,9 +128,7 @@ async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_s
     loop.decide(decision)
     await finish(loop)
     assert (loop.state.stop_reason, loop.state.text) == (stop, WRONG[0])
-    found = loop.state.verdict
-    assert (found.outcome, found.basis) == verdict
-    assert not found.required_passed
+    assert str(say.verdict(loop.state, loop.state.chosen).label) == label
 
 
 async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues():

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from ipyrefine.core.after import words
-from ipyrefine.core.model import Difference, Held, HeldColumn, Ran
+from ipyrefine.core.model import Difference, Held, Ran
 from ipyrefine.core.same import changes, differ
 
 
 def table(rows: int = 3, name: str = "df", text: str = "", **columns: Any) -> Held:
     """A table of columns, each by its sum, or by all that is read of it."""
     held = [
-        HeldColumn(name=column, **(one if isinstance(one, dict) else {"type": "f", "total": one}))
+        Held(name=column, **(one if isinstance(one, dict) else {"type": "f", "total": one}))
         for column, one in columns.items()
     ]
     shape = (rows, len(held))
@@ -46,7 +46,7 @@ def said(shown: Held, now: Held) -> str:
          "type of `a` in `df`: shown int64, now object"),
         (table(a={"type": "f", "missing": 3}), table(a={"type": "f", "missing": 1204}),
          "missing values of `a` in `df`: shown 3, now 1,204"),
-        (table(9, a={"type": "s", "head": "1, 2"}), table(9, a={"type": "s", "head": "2, 1"}),
+        (table(9, a={"type": "s", "text": "1, 2"}), table(9, a={"type": "s", "text": "2, 1"}),
          "the start of `a` in `df` differs"),
         (value("16"), value("16.0", type_="float"), "`x`: shown 16, now 16.00"),
         (value("(1, 2)", type_="tuple"), value("(2, 1)", type_="tuple"),
@@ -78,8 +78,8 @@ def test_the_last_digits_of_floats_do_not_count(scale):
     [
         (items("['b', 'a']"), items("['a', 'b']")),
         (items("{'b': 1, 'a': 2}"), items("{'a': 2, 'b': 1}")),
-        (table(2, "xs", a={"type": "s", "head": "'x', 'y'"}, b={"type": "f", "head": "1, 2"}),
-         table(2, "xs", a={"type": "s", "head": "'y', 'x'"}, b={"type": "f", "head": "2, 1"})),
+        (table(2, "xs", a={"type": "s", "text": "'x', 'y'"}, b={"type": "f", "text": "1, 2"}),
+         table(2, "xs", a={"type": "s", "text": "'y', 'x'"}, b={"type": "f", "text": "2, 1"})),
     ],
 )  # fmt: skip
 def test_items_in_another_order_are_as_shown(shown, now):
@@ -130,7 +130,7 @@ def test_each_outcome_has_its_sentence(ran, sentence):
         (table(a={"type": "f", "missing": 0}), table(a={"type": "f", "missing": 2}),
          "missing values of `a` in `df`: 0 → 2"),
         (table(a="1.0"), table(a="2.0"), "sum of `a` in `df`: 1.00 → 2.00"),
-        (table(a={"type": "f", "head": "1, 2"}), table(a={"type": "f", "head": "2, 1"}),
+        (table(a={"type": "f", "text": "1, 2"}), table(a={"type": "f", "text": "2, 1"}),
          "`df` is changed"),
     ],
 )  # fmt: skip

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.core.model import Effect, Fault, FirstRows, Held, HeldColumn, Printed
+from ipyrefine.core.model import Effect, Fault, FirstRows, Held, Printed
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.same import is_new, same
 from ipyrefine.core.table import Result
 
 MORE = "x = x * 2 - 3\n" * 5
 CODE = "def f(x, y=1):\n    return x + y\n\nf(2)"
-COLUMN = HeldColumn(name="n", type="int64")
+COLUMN = Held(name="n", type="int64")
 HELD = Held(type="DataFrame", shape=(1, 1), columns=(COLUMN,), text="1")
 GONE = Effect(kind="gone", name="b", of="a", count=1)
 READ: dict[str, Any] = {"held": (HELD,), "effects": (GONE,)}

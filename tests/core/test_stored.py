@@ -51,6 +51,7 @@ async def test_an_older_run_and_its_events_are_converted():
     older["setup"]["limits"]["candidates"] = 1
     older["decisions"] = [{"kind": "branch", "iteration": 0}, {"kind": "select", "points": ["f1"]}]
     older["iterations"][0] |= {"usage": calls[0]["usage"], "overruled": None}
+    older["iterations"][0]["verdict"]["required_passed"] = True
     older["ran"] = {"iteration": 0, "how": "first", "effects": [{"kind": "new", "unit": "item"}]}
     found = read_record(older)
     assert found.spent.keys() == run.spent.keys()

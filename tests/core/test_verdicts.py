@@ -49,7 +49,7 @@ ROWS: dict[str, Expected] = {
     **{
         f"{basis} that fail": (
             [found(basis, passed=False, shows="2 of 3\nmore")], {},
-            {"outcome": NEEDS, "basis": basis, "required_passed": False, "why": "failed",
+            {"outcome": NEEDS, "basis": basis, "why": "failed",
              "point": basis, "line": "2 of 3"},
         )
         for basis in ("tests", "function", "schema", "examples", "constraints")

@@ -102,7 +102,6 @@ FAILS = Iteration(
     ),
     verdict=Verdict(
         outcome=Outcome.FAIL, score=0.42, basis="tests", why="failed", point="c", line="the why",
-        required_passed=False,
     ),
 )  # fmt: skip
 CALLS = tuple(

@@ -12,7 +12,7 @@ EXAMPLES = Result(name="examples", passed=True, basis="examples", tallies={"exam
 PASS = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
 FAILED = Verdict(
     outcome=Outcome.NEEDS_IMPROVEMENT, score=None, basis="critique",
-    why="test_failed", point="test_empty", line="x", required_passed=False,
+    why="test_failed", point="test_empty", line="x",
 )  # fmt: skip
 
 

@@ -51,8 +51,6 @@ def verdict(outcome, basis, score=None, **fields):
     (verdict(NEEDS, "tests", why="failed", line="2 of 9 fail."),
      "✎ NEEDS IMPROVEMENT · 2 of 9 fail"),
     (verdict(PASS, "user", why="user"), "☑ PASS (yours) · Marked PASS by you"),
-    (verdict(PASS, "user", why="user", required_passed=False),
-     "⚠ PASS (yours) · Marked PASS by you"),
     (RAN, "? NOT JUDGED · Runs; nobody checked what it gives"),
     (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
 ])  # fmt: skip

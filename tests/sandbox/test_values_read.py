@@ -46,7 +46,7 @@ def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library: st
     assert [one["name"] for one in read(frame)["columns"]] == ["id", "price", "city"]
     price = column(frame, "price")
     assert (price["total"], price["missing"]) == ("5.5", 1)
-    assert price["head"].startswith("1.5, ")
+    assert price["text"].startswith("1.5, ")
     assert "total" not in column(frame, "city")
     assert column(frame, "city")["missing"] == 1
     assert column(frame["price"], "price") == price
@@ -81,7 +81,7 @@ class Model:
 
 def test_of_a_model_its_parameters_and_what_it_learnt_are_read_without_secrets() -> None:
     [found] = hold({"model": Model(3)})
-    told = [(one.name, one.head, one.total) for one in found.columns]
+    told = [(one.name, one.text, one.total) for one in found.columns]
     assert told == [("depth", "3", ""), ("coef_", "1.5, 2.0", "3.5")]
     assert found.tells
 
@@ -93,7 +93,7 @@ def test_of_a_figure_it_is_read_where_its_lines_points_and_bars_are() -> None:
     axes.scatter([1], [5])
     axes.bar([1], [7])
     for drawn in (figure, axes):
-        heads = {one["name"]: one["head"] for one in read(drawn)["columns"]}
+        heads = {one["name"]: one["text"] for one in read(drawn)["columns"]}
         assert (heads["yorig 0"], heads["offsets 1"], heads["height 2"]) == (
             "1, 2, 4",
             "1.0, 5.0",
@@ -177,7 +177,7 @@ def test_of_any_other_type_only_its_name_is_read(base: type) -> None:
 def test_values_of_the_users_inside_of_a_frame_stay_untouched() -> None:
     number = type("Number", (float,), dict.fromkeys(HOSTILE[:-1], _loud))
     frame = pandas.DataFrame({"x": pandas.Series([number(1), object()], dtype=object)})
-    assert column(frame, "x")["head"].endswith("Number, object")
+    assert column(frame, "x")["text"].endswith("Number, object")
     assert column(frame, "x")["missing"] == 0
 
 

@@ -139,7 +139,6 @@ verdicts = st.builds(
     outcome=st.sampled_from(Outcome),
     score=st.none() | rates,
     basis=st.sampled_from(["function", "examples", "evaluator", "critique", "none"]),
-    required_passed=st.booleans(),
 )
 
 

@@ -509,24 +509,19 @@ class Effect(Record):
         return (self.kind, self.of or self.name, self.column, self.cause, self.other)
 
 
-class HeldColumn(Record):
-    """What our code reads of a column; an array or a list of numbers has one without a name."""
-
-    name: str = ""
-    type: str
-    total: str = ""  # empty for what has no sum
-    missing: Count | None = None  # None where they are too many to be looked at
-    head: str = ""  # the first values
-
-
 class Held(Record):
-    """What our code reads of a value that running a text left; `reading.read` makes it."""
+    """What our code reads of a value that running a text left; `reading.read` makes it.
+
+    So it reads columns; an array or a list of numbers has one without a name.
+    """
 
     name: str = ""  # empty for the answer
     type: str
     shape: tuple[Count, ...] = ()  # rows and columns, or how many items
-    columns: tuple[HeldColumn, ...] = ()
-    text: OutputText = ""  # the start of the value, or of a table's labels
+    columns: tuple["Held", ...] = ()
+    text: OutputText = ""  # the start of the value, of a column, or of a table's labels
+    total: str = ""  # empty for what has no sum
+    missing: Count | None = None  # None where they are too many to be looked at
 
     @property
     def tells(self) -> bool:
@@ -643,7 +638,6 @@ class Verdict(Record):
     # The id of the row that did, a check's name or that of who read the text; empty for none.
     point: str = ""
     line: str = ""  # what its cell showed at that moment
-    required_passed: bool = True
 
     @property
     def passed(self) -> bool:

@@ -61,8 +61,7 @@ def verdict(run: Run, text: Iteration, column: Column | None = None) -> Verdict:
         found = verdict(run, earlier).replace(why=why, point="", line="")
     else:
         found = _rule(run, text, column or settle(run, text))
-        failed = any(one.failed for one in run.evidence(text))
-        found = found.replace(score=_score(run, text, found), required_passed=not failed)
+        found = found.replace(score=_score(run, text, found))
     return overridden(found, text.override) if text.override else found
 
 

@@ -136,13 +136,13 @@ def _facts(held: Held) -> Iterator[list[tuple[str, str, str]]]:
             ("missing", "" if one.missing is None else f"{one.missing:,}"),
         )
     ]
-    heads = [("head", one.name, one.head) for one in held.columns]
+    heads = [("head", one.name, one.text) for one in held.columns]
     yield [*heads, ("head" if _is_table(held) else "value", "", held.text)]
 
 
 def _rows(held: Held) -> list[tuple[str, ...]]:
     """Return the rows of a short table, sorted; none where it is longer than what was read."""
-    columns = [one.head.split(", ") for one in held.columns]
+    columns = [one.text.split(", ") for one in held.columns]
     columns += [held.text.split(", ")] if held.text else []
     whole = len(held.shape) == 1 or _is_table(held)
     whole = whole and all(len(column) == held.shape[0] for column in columns)

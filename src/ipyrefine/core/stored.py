@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 18
+VERSION = 19
 OLDEST = 14  # that is converted
 # By the names of fields, what their values are called now.
 _RENAMED = {
@@ -23,6 +23,7 @@ _GONE = (
     "candidates",
     "candidate",
     "overruled",
+    "required_passed",
     "unit",
     "vacuous",
 )  # one of several drafts was a candidate
@@ -80,6 +81,8 @@ def _convert(data: Any) -> Any:
         found.pop("warnings", None)
     if "how" in found:  # a cell's first run told effects
         found.pop("effects", None)
+    if isinstance(found.get("head"), str):  # a column was no value
+        found["text"] = found.pop("head")
     for name in _GONE:
         found.pop(name, None)
     for name, values in _RENAMED.items():

@@ -50,7 +50,7 @@ def _tidy(name: str, read: Any) -> Held | None:
         fields = {key: read[key] for key in Held.model_fields if key in read}
         if "shape" not in read:  # attributes; a name may mark one as a secret
             columns = read.get("columns", ())
-            fields["columns"] = [o for o in columns if not is_secret_name(o["name"], o["head"])]
+            fields["columns"] = [o for o in columns if not is_secret_name(o["name"], o["text"])]
         return Held.model_validate({**tidy(fields, MAX_OUTPUT), "name": name})
     except (ValidationError, TypeError, AttributeError, KeyError, RecursionError):
         return None  # only the text can have written that

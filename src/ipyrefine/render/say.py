@@ -153,6 +153,8 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     if run.setup.is_look and not found.passed and not by_user:
         return _look(run, text, found)
     label, sentence = label_of(found), _reason(run, text, found)
+    if label.kind == "yours" and any(one.failed for one in run.evidence(text)):
+        label = label._replace(symbol="⚠", kind="warn")
     waits = found.basis != "user" and (found.passed or found.only_ran)
     if waits and (asked := to_check(run, text)):
         label, sentence = Label("!", f"{len(asked)} TO CHECK", "warn"), _why_asked(asked)
@@ -232,8 +234,7 @@ def label_of(verdict: Verdict | None) -> Label:
     label = OUTCOMES[verdict.outcome]
     if verdict.basis == "user":
         label = label._replace(word=f"{label.word} (yours)")
-        look = ("⚠", "warn") if not verdict.required_passed else ("☑", "yours")
-        return label._replace(symbol=look[0], kind=look[1]) if verdict.passed else label
+        return label._replace(symbol="☑", kind="yours") if verdict.passed else label
     if verdict.by_critic:
         word = "NOTHING FOUND" if verdict.basis == "critique" else "CRITIC'S TESTS PASS"
         return Label("○", word, "opinion", hollow=True)

@@ -172,7 +172,7 @@ def _columns(
         missing, totals = missing - rows, totals - rows
         dtype, total, absent, head = read(column, totals >= 0, missing >= 0)
         start = ", ".join(_text(one, 1)[:_CELL] for one in head)[:_TEXT]
-        found.append({"name": name, "type": dtype[:_WIDTH], "head": start})
+        found.append({"name": name, "type": dtype[:_WIDTH], "text": start})
         found[-1] |= {} if total is None else {"total": _text(total, 0)}
         found[-1] |= {} if absent is None else {"missing": int(absent)}
     return found
