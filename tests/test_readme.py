@@ -15,7 +15,6 @@ import ipyrefine
 from ipyrefine.checks import BUILTIN
 from ipyrefine.core.actions import commands as listed
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.sharing import LEVELS
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
@@ -151,11 +150,6 @@ async def test_the_panel_of_the_docs_hands_on_what_is_accepted():
     panel.decide(Accept())
     await panel.wait()
     assert space["result"].value.startswith("def slug(title)")
-
-
-def test_the_prompts_of_another_loop_are_read_by_their_stages():
-    mine = python_of("docs/loops.md")["mine"]
-    assert {*Prompts.build(mine).own()} == {"draft", "judge"}
 
 
 def test_the_docs_list_the_checks_and_what_can_be_shared():

@@ -1,13 +1,13 @@
-"""Each line of the page on other loops, `docs/loops.md`, runs as it stands there.
+"""Each loop of the page on other loops, `docs/loops.md`, runs as it stands there.
 
-It does in a kernel, with prompts and an evaluator as that loop has them, in cells above.
+It does in a kernel: its Python is a cell, and so is its `%%refine`.
 What it sends is that loop's own composition, or else what it sends without a notebook.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,124 +20,83 @@ from ipyrefine.providers.scripted import ScriptedModel
 
 PAGE = (Path(__file__).parents[2] / "docs/loops.md").read_text("utf-8")
 LINES = re.findall(r"^\|.*?`(%%refine .+?)`", PAGE, re.MULTILINE)
-GENERATOR = "Solve the task, and mind the feedback.\\n\\nThoughts: a plan\\nResponse: the code"
-EVALUATOR = "Is it right and fast? Say PASS, NEEDS_IMPROVEMENT or FAIL, and why, as JSON only."
-ACTIONS = "How can this be better?\\n<code>\\n{text}\\n</code>\\nSet done if it need not be."
-TEMPLATE = """\
-[ITERATION 1]
-Draft an email to plant owners about our watering can.
-
-[ITERATION 2]
-Name 2 weaknesses.
-
-[ITERATION 3]
-Rewrite it without them.
-
-[ITERATION 4]
-Is it ready? If not, what is missing?
-"""
-WORST = "def worst(xs):\n    return xs[0]"
-LOWEST = "def worst(xs):\n    return min(xs)"
-TASK = "Write `worst(xs)`, the lowest grade of xs."
-
-
-def generated(written: str, plan: str = "I look at each.") -> str:
-    return f"Thoughts: {plan}\n\nResponse:\n{written}"
-
-
-def said(outcome: str, feedback: str = "") -> str:
-    return json.dumps({"evaluation": outcome, "feedback": feedback})
+SHOWN = re.findall(
+    r"^###[^`]+(?:```python\n([^`]+)```[^`]+)?```\n(%%refine .+?)\n```", PAGE, re.M | re.S
+)
+JAVA = "public class Stack {\n    // push, pop and getMin: O(1)\n}"
+WORST, LOWEST = ("def worst(grades):\n    return " + one for one in ("grades[0]", "min(grades)"))
+STACK, FAST = ("class Stack:\n    " + one for one in ("items = []", "lows = []"))
+MAIL = "Dear gardener, our can never drips."
 
 
 def listed(*actions: str) -> str:
     return json.dumps({"feedback": actions, "done": not actions})
 
 
-JAVA = "public class Worst {\n    static int of(int[] xs) { return xs[0]; }\n}"
-MAIL = "Dear gardener, our can never drips."
-MINE = f"""
-limit = 10
-RUBRIC = "Say PASS, NEEDS_IMPROVEMENT or FAIL"
-GENERATOR_PROMPT = "{GENERATOR}"
-EVALUATOR_PROMPT = f"Is it right and fast? {{RUBRIC}}, and why, as JSON only."
-mine = {{"draft": GENERATOR_PROMPT, "judge": EVALUATOR_PROMPT}}
-print(len(EVALUATOR_PROMPT), limit)
-"""
-SCORE = """
-LOW = 0.5
-def score(text, context):
-    return 0.95 if 'min' in text else LOW
-score("xs[0]", None)
-"""
+def generates(space: dict[str, Any], task: str, attempt: str = "", feedback: str = "") -> str:
+    """How those loops put a generator's prompt together."""
+    context = f"\nPrevious attempts:\n- {attempt}\nFeedback: {feedback}" if attempt else ""
+    return f"{space['GENERATOR_PROMPT']}{context}\nTask: {task}"
+
+
+def evaluates(space: dict[str, Any], task: str, text: str) -> str:
+    """How those loops put an evaluator's prompt together."""
+    return f"{space['EVALUATOR_PROMPT']}\nOriginal task: {task}\nContent to evaluate: {text}"
+
+
+def lists(space: dict[str, Any], task: str, text: str) -> str:
+    return f"{space['ACTIONS']}\nOriginal task: {task}".replace("{text}", text)
 
 
 class Loop(NamedTuple):
-    """A line of the page: what the notebook holds before it, and what comes of it."""
+    """What a loop of the page is replied to, and what comes of it."""
 
-    before: str
-    task: str
     replies: list[str]
     text: str
-    options: dict[str, Any] | None = None  # the same line, in Python
-    sent: Mapping[int, str] | None = None  # its loop's own prompts, by the number of the call
+    sent: Callable[[dict[str, Any], str], dict[int, str]]  # its loop's own prompts, by the call
+    options: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # the same line, in Python
 
 
-def generates(task: str, attempt: str = "", feedback: str = "") -> str:
-    """How those loops put a generator's prompt together."""
-    context = f"\nPrevious attempts:\n- {attempt}\nFeedback: {feedback}" if attempt else ""
-    return f"{GENERATOR}{context}\nTask: {task}".replace("\\n", "\n")
-
-
-def evaluates(task: str, text: str, prompt: str = EVALUATOR) -> str:
-    """How those loops put an evaluator's prompt together."""
-    return f"{prompt}\nOriginal task: {task}\nContent to evaluate: {text}"
-
-
-IN_JAVA = "用Java实现一个类 Worst"
 LOOPS = [
     Loop(
-        MINE,
-        TASK,
-        [generated(WORST), said("FAIL", "it is the first"), generated(LOWEST), said("PASS")],
-        LOWEST,
-        sent={
-            0: generates(TASK),
-            1: evaluates(TASK, WORST),
-            2: generates(TASK, WORST, "it is the first"),
-            3: evaluates(TASK, LOWEST),
+        [
+            f"Thoughts: A list.\n\nResponse:\n{STACK}",
+            '{"evaluation": "FAIL", "feedback": "it keeps no minimum"}',
+            f"Thoughts: Two lists.\n\nResponse:\n{FAST}",
+            '{"evaluation": "PASS", "feedback": ""}',
+        ],
+        FAST,
+        lambda space, task: {
+            0: generates(space, task),
+            1: evaluates(space, task, STACK),
+            2: generates(space, task, STACK, "it keeps no minimum"),
+            3: evaluates(space, task, FAST),
         },
     ),
     Loop(
-        f'ACTIONS = """{ACTIONS}"""\nmine = dict(judge=ACTIONS)',
-        TASK,
-        [code(WORST), listed("Use min", "Say what xs is"), code(LOWEST), listed()],
+        [code(WORST), listed("Use min", "Say what grades are"), code(LOWEST), listed()],
         LOWEST,
-        {"prompts": {"judge": ACTIONS.replace("\\n", "\n")}, "base": "latest", "max_revisions": 3},
-        {
-            n: f"{ACTIONS}\nOriginal task: {TASK}".replace("\\n", "\n").replace("{text}", text)
-            for n, text in ((1, WORST), (3, LOWEST))
+        lambda space, task: {n: lists(space, task, one) for n, one in ((1, WORST), (3, LOWEST))},
+        lambda space: {"prompts": space["mine"], "base": "latest", "max_revisions": 3},
+    ),
+    Loop(
+        [text("Click to remove all items"), text("Empty the cart")],
+        "Empty the cart",
+        lambda *_: {},
+        lambda space: {
+            **{"checks": [space["score"]], "target": 0.9},
+            **{"max_revisions": 3, "patience": 3, "delta": 0.01},
         },
     ),
     Loop(
-        SCORE,
-        TASK,
-        [code(WORST), code(LOWEST)],
-        LOWEST,
-        {
-            "checks": [lambda text, context: 0.95 if "min" in text else 0.5],
-            **{"target": 0.9, "max_revisions": 3, "patience": 3, "delta": 0.01},
-        },
-    ),
-    Loop(
-        MINE,
-        IN_JAVA,
-        [json.dumps({"thoughts": "In Java.", "response": JAVA}), said("PASS")],
+        [
+            json.dumps({"thoughts": "In Java.", "response": JAVA}),
+            "<evaluation>PASS</evaluation>\n<feedback></feedback>",
+        ],
         JAVA,
-        sent={0: generates(IN_JAVA), 1: evaluates(IN_JAVA, JAVA)},
+        lambda space, task: {0: generates(space, task), 1: evaluates(space, task, JAVA)},
     ),
     Loop(
-        MINE,
-        TEMPLATE,
         [
             text("Dear you, buy it."),
             critique(finding("No name is given"), finding("Nothing of the can")),
@@ -145,34 +104,40 @@ LOOPS = [
             READY,
         ],
         MAIL,
-        {"max_revisions": 1},
+        lambda *_: {},
+        lambda _: {"max_revisions": 1},
     ),
 ]
 
 
 def words_of(content: str) -> str:
-    """A prompt without what is by chance, and without the name of the check that is a lambda."""
-    return re.sub(r"(?<=material-)\w+", "", content).replace("<lambda>", "score")
+    """A prompt without what is by chance."""
+    return re.sub(r"(?<=material-)\w+", "", content)
 
 
-def test_every_line_runs_as_it_stands_and_sends_what_its_loop_does(tmp_path):
+def test_every_loop_runs_as_it_stands_and_sends_what_its_own_does(tmp_path):
+    assert [cell.partition("\n")[0] for _, cell in SHOWN] == LINES
+    assert all(f"{own}\n{cell}".strip().count("\n") < 10 for own, cell in SHOWN)
     with ScriptedServer() as server:
         server.then(*(Answer(reply) for loop in LOOPS for reply in loop.replies))
         env = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME"), str(tmp_path))
         with Kernel(env | {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "a"}) as kernel:
             kernel.run("%load_ext ipyrefine")
-            for line, loop in zip(LINES, LOOPS, strict=True):
-                for cell in ("%reset -f", loop.before, f"{line}\n{loop.task}"):
+            for (own, refined), loop in zip(SHOWN, LOOPS, strict=True):
+                for cell in ("%reset -f", own, "limit = 10\nprint(limit)", refined):
                     reply = kernel.run(cell)
                     assert reply["status"] == "ok", reply
                 results = eval(kernel.value("[refined_run.stop_reason.value, refined]"))
                 assert results == ["passed", loop.text]
         asked = [[words_of(one["content"]) for one in body["messages"]] for body in server.bodies]
-    for loop in LOOPS:
-        expected = {number: [prompt] for number, prompt in (loop.sent or {}).items()}
+    for (own, refined), loop in zip(SHOWN, LOOPS, strict=True):
+        space: dict[str, Any] = {}
+        exec(own, space)
+        task = refined.partition("\n")[2]
+        expected = {number: [prompt] for number, prompt in loop.sent(space, task).items()}
         if loop.options:  # some prompts are ours: as without a notebook
             model = ScriptedModel(loop.replies)
-            asyncio.run(refine(loop.task, model=model, **loop.options))
+            asyncio.run(refine(task, model=model, **loop.options(space)))
             ours = [[words_of(m.content) for m in one.messages] for one in model.requests]
             expected = dict(enumerate(ours)) | expected
         assert {number: asked.pop(0) for number, _ in enumerate(loop.replies)} == expected
