@@ -5,6 +5,7 @@ The supervisor confines them as ever; what is spared are two starts of Python an
 
 import array
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from typing import Any
 from ipyrefine.sandbox import sandbox
 
 SERVER = Path(__file__).with_name("warm_server.py")
+PROGRAM = sandbox.load_program("run_parts").encode()
+LARGE = re.compile(rb"numpy|pandas|matplotlib|polars|pyplot")
 
 
 class Run:
@@ -52,6 +55,13 @@ class Run:
             self.poll()
 
 
+def names_large(folder: str, descriptors: Sequence[int]) -> bool:
+    """Whether what a run is given, but for its program, names a large package."""
+    given = [one.read_bytes() for one in Path(folder).iterdir() if one.is_file()]
+    given += [os.pread(one, 1 << 24, 0) for one in descriptors]
+    return any(LARGE.search(one) for one in given if one != PROGRAM)
+
+
 class Warm:
     """Stands for `subprocess` in the sandbox.
 
@@ -63,7 +73,7 @@ class Warm:
 
     def __init__(self, path: str = "") -> None:
         self._lock, self._open = threading.Lock(), ExitStack()
-        self._path, self.pid = path, 0
+        self._path = path
 
     @property
     def line(self) -> str:
@@ -82,21 +92,17 @@ class Warm:
             [*command, str(sandbox.LIMITER)],
             env=sandbox._environment(folder),
             stdin=subprocess.PIPE,  # it ends when this closes
-            stdout=subprocess.PIPE,
         )
         assert server.stdin
-        assert server.stdout
         self._open.enter_context(server.stdin)
-        with server.stdout as said:
-            self.pid = int(said.readline())
-        server.wait()
+        server.wait()  # until it listens, as it goes on in a fork
 
-    def _connect(self) -> socket.socket:
+    def _connect(self, *, large: bool = False) -> socket.socket:
         with self._lock:
             if not self._path:
                 self._start()
         server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        server.connect(self._path)
+        server.connect(f"{self._path}-large" if large else self._path)
         return server
 
     def Popen(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, **how: Any) -> Any:
@@ -113,7 +119,7 @@ class Warm:
             "numbers": [0, 1, 2, *how["pass_fds"]],
         }
         came = array.array("i", [null, *outputs, *how["pass_fds"], held])
-        with self._connect() as server:
+        with self._connect(large=names_large(cwd, how["pass_fds"])) as server:
             rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, came)
             server.sendmsg([repr(asked).encode()], [rights])
             pid = int(server.recv(100))

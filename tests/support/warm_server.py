@@ -1,9 +1,10 @@
 """The process that sandboxed runs are forked from: ``warm_server.py SOCKET LIMITER``.
 
-It loads packages and hides them: a run finds what it imports loaded already, and no more. A request
-has the argument of the supervisor, the working folder, the environment and the numbers of the
-descriptors that come along, the last of which stays open while the run goes on. The answer is the
-run's process id.
+It loads packages and hides them: a run finds what it imports loaded already, and no more. As a fork
+takes twice as long where large ones are loaded, these are in a second process, at `SOCKET-large`,
+for the runs that name one. A request has the argument of the supervisor, the working folder, the
+environment and the numbers of the descriptors that come along, the last of which stays open while
+the run goes on. The answer is the run's process id.
 """
 
 import array
@@ -28,10 +29,8 @@ from contextlib import suppress
 from typing import Any
 
 # What each needs of those before it.
-PACKAGES = {
-    **{"asyncio": (), "pkgutil": (), "numpy": (), "pytest": ()},
-    **{"pandas": ("numpy",), "matplotlib.pyplot": ("numpy",)},
-}
+PACKAGES: dict[str, tuple[str, ...]] = {"asyncio": (), "pkgutil": (), "pytest": ()}
+LARGE = {"numpy": (), "pandas": ("numpy",), "matplotlib.pyplot": ("numpy",)}
 _HIGH = 500  # above every descriptor that a run is given
 
 
@@ -45,11 +44,11 @@ class Become(BaseException):
 class Hidden:
     """Finds modules that are loaded already; with a package all that its import loads."""
 
-    def __init__(self) -> None:
+    def __init__(self, packages: dict[str, tuple[str, ...]]) -> None:
         self._sets: dict[str, dict[str, types.ModuleType]] = {}
         self._modules: dict[str, types.ModuleType] = {}
         visible = set(sys.modules)
-        for package, needs in PACKAGES.items():
+        for package, needs in packages.items():
             before = set(sys.modules)
             importlib.import_module(package)
             loaded = {name: sys.modules[name] for name in set(sys.modules) - before}
@@ -169,9 +168,11 @@ def end(status: int) -> None:
     os._exit(status & 0xFF)
 
 
-listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-listener.bind(sys.argv[1])
-listener.listen(64)
+listeners = []
+for path in (sys.argv[1], f"{sys.argv[1]}-large"):
+    listeners.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    listeners[-1].bind(path)
+    listeners[-1].listen(64)
 if os.fork():  # no child of the tests, which look for theirs
     os._exit(0)
 confine = load(sys.argv[2])
@@ -180,11 +181,13 @@ confine._in_child = in_child
 with open(os.path.join(os.path.dirname(sys.argv[2]), "run_parts.py"), "rb") as file:
     program = file.read()  # what most runs are of
 code = compile(program, "main.py", "exec")
-sys.meta_path.insert(0, Hidden())
+large = os.fork() == 0
+listener = listeners.pop(large)
+listeners.pop().close()
+sys.meta_path.insert(0, Hidden(PACKAGES | (LARGE if large else {})))
 gc.collect()
 gc.freeze()
 execv, child = os.execv, 1
-print(os.getpid(), flush=True)
 while listener in select.select([listener, 0], [], [])[0]:
     connection, _ = listener.accept()
     if not (request := receive(connection)):
