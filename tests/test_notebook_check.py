@@ -14,7 +14,7 @@ from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import OLDEST, VERSION
 from ipyrefine.core.testing import read_tests
-from ipyrefine.notebook_check import NotebookCheck, check, check_records
+from ipyrefine.notebook_check import check, check_records
 from ipyrefine.session.record import MIME, bundle
 
 v4: Any = nbformat.v4
@@ -80,29 +80,21 @@ def write(path: Path, cells: list[tuple[str, list[Any], tuple[str, ...], str]]) 
     return path
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory) -> NotebookCheck:
-    return asyncio.run(check(write(tmp_path_factory.mktemp("check") / "x.ipynb", CELLS)))
-
-
-def test_each_cell_is_told_by_how_what_it_gives_stands_to_what_is_saved(found):
+async def test_each_cell_is_told_by_how_what_it_gives_stands_to_what_is_saved(
+    tmp_path, warm_kernels
+):
+    found = await check(write(tmp_path / "x.ipynb", CELLS))
     told = [(cell[0], one.state, one.why) for cell, one in zip(CELLS, found.cells, strict=False)]
     wanted = [(source, state) for source, *_, state in CELLS]
     assert [(source, state) for source, state, _ in told] == wanted, told
     assert found.cells[-1].state == "never run"
     assert not found.holds
-
-
-def test_what_a_cell_did_to_data_is_told_below_it(found):
     assert "    2 of 6 rows of `orders` are gone in `m`" in str(found)
-
-
-def test_where_it_differs_is_quoted(found):
     assert "cell 7: differs (saved “5”, now “4”)" in str(found)
     assert "cell 16: failed (NameError: name 'undefined' is not defined)" in str(found)
 
 
-def test_the_command_prints_what_differs_and_ends_with_the_status(tmp_path, capsys):
+def test_the_command_prints_what_differs_and_ends_with_the_status(tmp_path, capsys, warm_kernels):
     path = write(tmp_path / "x.ipynb", [("2 + 2", [value("4")], (), "")])
     assert cli.main(["check", str(path)]) == 0
     assert "1 as saved, 1 never run" in capsys.readouterr().out

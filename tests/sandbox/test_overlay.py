@@ -64,16 +64,17 @@ def state(folder: Path) -> dict[str, Any]:
     return found
 
 
+APART = 8
 HOSTILE = [
     "open('a.csv', 'w').write('x')", "open(ROOT + '/a.csv', 'a').write('x')",
     "os.truncate('a.csv', 0)", "os.remove('a.csv')", "os.remove(ROOT + '/data/b.csv')",
-    "os.rename('a.csv', 'z.csv')", "os.replace('data/b.csv', 'a.csv')", "shutil.rmtree('data')",
-    "shutil.rmtree(ROOT)", "os.mkdir('new')", "os.symlink('a.csv', 'l')", "os.mkfifo('pipe')",
+    "os.rename('a.csv', 'z.csv')", "os.replace('data/b.csv', 'a.csv')", "os.mkdir('new')",
+    "os.symlink('a.csv', 'l')", "os.mkfifo('pipe')",
     "os.chmod('a.csv', 0)", "os.chmod('big.bin', 0)", "os.chmod(ROOT + '/a.csv', 0)",
     "os.utime('big.bin', (1, 1))", "os.utime(ROOT + '/big.bin', (1, 1))", "os.chown('a.csv', 1, 1)",
     "os.setxattr('a.csv', 'user.x', b'1')", "os.link('big.bin', 'l'); open('l', 'r+b').write(b'x')",
     "open('big.bin', 'r+b').write(b'x')", "open(ROOT + '/big.bin', 'r+b').write(b'x')",
-    "os.open('.', os.O_TMPFILE | os.O_RDWR)", "sh('rm -rf *; echo x > a.csv; touch -d @1 .env')",
+    "os.open('.', os.O_TMPFILE | os.O_RDWR)",
     "f = open('a.csv', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:1] = b'x'; m.flush()",
     "c = sqlite3.connect(ROOT + '/a.db'); c.execute('create table t (a)'); c.commit()",
     "os.chdir('/'); open(ROOT[1:] + '/a.csv', 'w').write('x')",
@@ -85,18 +86,18 @@ HOSTILE = [
     "t = threading.Thread(target=lambda: os.remove(ROOT + '/a.csv')); t.start(); t.join()",
     "os.fork() or (os.setsid(), os.remove(ROOT + '/a.csv'))", "open('.env', 'w').write('x')",
     "os.remove('.env')", "os.remove('out.csv')", "open('out.csv', 'w').write('x')",
+    "shutil.rmtree('data')", "sh('rm -rf *; echo x > a.csv; touch -d @1 .env')",
+    "shutil.rmtree(ROOT)",
 ]  # fmt: skip
 
 
 async def test_nothing_that_a_script_does_changes_the_folder(folder):
     before = state(folder.parent)
     lines = [f"with suppress(BaseException):\n    {line}\n" for line in HOSTILE]
-    ran = await run(f"ROOT = {str(folder)!r}\n" + "".join(lines))
-    assert state(folder.parent) == before
-    assert ran.exit_code == 0, ran.stderr
-    for line in lines:  # one does not hide another
-        await run(f"ROOT = {str(folder)!r}\n{line}")
-    assert state(folder.parent) == before
+    for apart in range(APART):  # one does not hide another that is like it
+        ran = await run(f"ROOT = {str(folder)!r}\n" + "".join(lines[apart::APART]))
+        assert state(folder.parent) == before
+        assert ran.exit_code == 0, ran.stderr
 
 
 async def test_what_is_written_overwritten_and_deleted_is_told(folder):

@@ -51,6 +51,9 @@ class Hidden:
         for package, needs in packages.items():
             before = set(sys.modules)
             importlib.import_module(package)
+            if package == "pytest":  # with what each of its sessions loads
+                for one in sys.modules["_pytest.config"].default_plugins:
+                    importlib.import_module(f"_pytest.{one}")
             loaded = {name: sys.modules[name] for name in set(sys.modules) - before}
             for one in needs:
                 loaded |= self._sets[one]
