@@ -12,7 +12,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src/ipyrefine"
-GATES = {SOURCE: 157_810, TESTS: 145_000}  # nodes
+GATES = {SOURCE: 157_810, TESTS: 144_400}  # nodes
 OTHER_LINES = 4_116  # of scripts, styles, templates and data in the source
 SLACK = 500  # nodes by which a gate may lie above the house
 NODES_A_STATEMENT = 8.1  # of the source: lines are not made denser to pass
@@ -45,7 +45,7 @@ def count_all(folder: Path) -> tuple[Counter[str], Counter[str]]:
 
 
 @pytest.mark.parametrize("folder", GATES, ids=["source", "tests"])
-def test_the_house_is_no_larger_than_its_gate_and_the_gate_falls_with_it(folder: Path) -> None:
+def test_the_house_is_no_larger_than_its_gate_and_the_gate_falls_with_it(folder):
     rooms, total = count_all(folder)
     gate, nodes = GATES[folder], total["nodes"]
     print(*(f"{size:>8,} {room}" for room, size in rooms.most_common()), sep="\n")
@@ -53,18 +53,18 @@ def test_the_house_is_no_larger_than_its_gate_and_the_gate_falls_with_it(folder:
     assert nodes > gate - SLACK, f"the house is smaller: set its gate to {nodes:,}"
 
 
-def test_lines_of_the_source_are_not_made_denser() -> None:
+def test_lines_of_the_source_are_not_made_denser():
     _, total = count_all(SOURCE)
     assert total["nodes"] / total["statements"] <= NODES_A_STATEMENT
 
 
-def test_nothing_grows_in_other_files_of_the_source() -> None:
+def test_nothing_grows_in_other_files_of_the_source():
     others = {".js", ".css", ".html", ".toml", ".jinja", ".j2", ".json"}
     files = [path for path in SOURCE.parent.rglob("*") if path.suffix in others]
     assert sum(path.read_text("utf-8").count("\n") for path in files) <= OTHER_LINES
 
 
-def test_docstrings_count_for_nothing() -> None:
+def test_docstrings_count_for_nothing():
     bare = count(ast.parse("def f(x):\n    return x + 1"))
     told = count(ast.parse('"""A."""\ndef f(x):\n    """Add one."""\n    return x + 1'))
     assert bare == told == Counter(nodes=5, statements=2)

@@ -59,9 +59,7 @@ async def doubled(checks: list[Any], reply: str) -> Run:
 @pytest.mark.parametrize(
     ("reply", "outcome"), [(WRONG, "NEEDS_IMPROVEMENT"), (RIGHT, "PASS")], ids=["wrong", "right"]
 )
-async def test_checks_of_the_users_replace_none_of_ours(
-    kind: Any, reply: str, outcome: str
-) -> None:
+async def test_checks_of_the_users_replace_none_of_ours(kind, reply, outcome):
     run = await doubled([kind(name) for name in OURS], reply)
     *own, examples, results = run.setup.checks
     assert (len({*own}), examples, results) == (len(OURS), "examples", "results")
@@ -73,7 +71,7 @@ async def test_checks_of_the_users_replace_none_of_ours(
     assert verdict.outcome == outcome
 
 
-async def test_checks_of_the_users_that_fail_fail_the_text() -> None:
+async def test_checks_of_the_users_that_fail_fail_the_text():
     run = await doubled([named(name, passes=False) for name in OURS], RIGHT)
     verdict = run.iterations[0].verdict
     assert verdict is not None
@@ -81,12 +79,12 @@ async def test_checks_of_the_users_that_fail_fail_the_text() -> None:
     assert [one.point.check for one in actionable(run, 0)] == [*run.setup.checks[: len(OURS)]]
 
 
-def test_checks_of_one_name_are_told_apart() -> None:
+def test_checks_of_one_name_are_told_apart():
     first, second = resolve([lambda text: False, lambda text: True], {})
     assert first.name != second.name
 
 
-async def test_a_check_that_passes_closes_no_finding_of_one_with_its_name() -> None:
+async def test_a_check_that_passes_closes_no_finding_of_one_with_its_name():
     checks = [named("check", passes=False), named("check")]
     run = await refine(
         "Greet.", draft="Hi", model=ScriptedModel([]), checks=checks, max_revisions=0
@@ -95,7 +93,7 @@ async def test_a_check_that_passes_closes_no_finding_of_one_with_its_name() -> N
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "json"])
-def test_a_function_under_a_name_of_ours_is_asked_for_with_brackets(name: str) -> None:
+def test_a_function_under_a_name_of_ours_is_asked_for_with_brackets(name):
     own = named(name)
     (check,) = resolve([f"{name}()"], {name: own})
     (same,) = resolve([own], {})
@@ -104,7 +102,7 @@ def test_a_function_under_a_name_of_ours_is_asked_for_with_brackets(name: str) -
     assert from_record([check.name], [check]) == (check,)
 
 
-async def test_a_finding_under_a_tests_name_contests_no_test() -> None:
+async def test_a_finding_under_a_tests_name_contests_no_test():
     tests = 'def test_warm():\n    """Write a greeting."""\n    assert greet() == "Hi"'
     said = f"```python\n{tests}\n```\n" + critique(finding("no docs", criterion="test_warm"))
     replies = [code("a = 1"), said, code("a = 2", "f1: KEEP: none are asked for"), critique()]

@@ -81,14 +81,14 @@ ROWS = tomllib.loads(Path(__file__).with_name("data_effects.toml").read_text("ut
 
 
 @pytest.mark.parametrize(("text", "expected"), [*map(dict.values, ROWS["told"])])
-def test_the_first_lines_tell_what_became_of_data(text: str, expected: list[str]) -> None:
+def test_the_first_lines_tell_what_became_of_data(text, expected):
     variables = {"xs": [3, 1, 2, 3], "d": {"a": 1, "b": 2}, "a": numpy.array([1, 2, 3]), "n": 1}
     wanted = [re.sub(r"\bstr\b", TEXT, line) for line in expected]
     assert told(text, **variables)[: len(expected)] == wanted
 
 
 @pytest.mark.parametrize(("text", "expected"), [*map(dict.values, ROWS["once"])])
-def test_a_lost_row_is_told_once(text: str, expected: list[str]) -> None:
+def test_a_lost_row_is_told_once(text, expected):
     assert [one for one in told(text) if "gone" in one] == expected
 
 
@@ -121,7 +121,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
+def test_what_does_nothing_to_data_has_no_line(text):
     known = tables()["orders"].dropna(subset=["customer"])
     xs, ys, d = [3, 1, 2, 3], [1, 3, 2, 1], {"a": 1, "b": 2}
     ends = pandas.DataFrame({"a": [numpy.inf, -numpy.inf]})
@@ -132,7 +132,7 @@ def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
     assert [one for one in found if one.kind not in ("input", "text")] == []
 
 
-def test_a_sorted_table_that_gets_new_labels_keeps_its_rows_where_they_are() -> None:
+def test_a_sorted_table_that_gets_new_labels_keeps_its_rows_where_they_are():
     t = pandas.DataFrame({"n": [3, 1, 2, 2], "of": list("abca"), "is": [True, True, False, True]})
     t = t.sort_values("n")
     assert told("t = t.reset_index()", t=t) == ["`t` has a new column `index`"]
@@ -144,7 +144,7 @@ def test_a_sorted_table_that_gets_new_labels_keeps_its_rows_where_they_are() -> 
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]", "float64", "object"])
-def test_values_of_any_type_that_change_are_told(dtype: str) -> None:
+def test_values_of_any_type_that_change_are_told(dtype):
     if "pyarrow" in dtype:
         pytest.importorskip("pyarrow")
     t = pandas.DataFrame({"n": pandas.array([1, 2, None, 4]).astype(dtype), "k": list("abcd")})
@@ -159,7 +159,7 @@ def test_values_of_any_type_that_change_are_told(dtype: str) -> None:
     assert lines[0] == "1 of 4 rows of `t` is gone in `both`: its `n` (4) is not in `keys`"
 
 
-def test_of_a_wide_frame_the_columns_that_a_text_names_are_looked_at() -> None:
+def test_of_a_wide_frame_the_columns_that_a_text_names_are_looked_at():
     wide = pandas.DataFrame({f"c{n}": [n, n + 1] for n in range(90)})
     assert told("wide['c85'] = 0", wide=wide)[0] == (
         "2 of 2 known values of `c85` in `wide` are overwritten (85 → 0)"
@@ -168,19 +168,19 @@ def test_of_a_wide_frame_the_columns_that_a_text_names_are_looked_at() -> None:
     assert told("wide = wide.drop(columns='c0')", wide=wide) == ["`wide` no longer has column `c0`"]
 
 
-def test_a_table_that_is_too_long_to_follow_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_too_long_to_follow_is_named(monkeypatch):
     monkeypatch.setattr(account, "_CELLS", 4)
     assert told("orders = orders.tail(5)") == ["Not followed here: `orders`, 5 rows × 6 columns"]
 
 
-def test_a_column_that_gets_other_values_of_its_own_loses_no_rows() -> None:
+def test_a_column_that_gets_other_values_of_its_own_loses_no_rows():
     t = pandas.DataFrame({"name": ["a", "b", "c"], "n": [1, 1, 2]})
     assert told("t['name'] = t['name'].replace({'a': 'b', 'c': 'b'})", t=t) == [
         "2 of 3 known values of `name` in `t` are overwritten (a → b)"
     ]
 
 
-def test_the_rows_that_a_list_in_a_column_makes_are_told() -> None:
+def test_the_rows_that_a_list_in_a_column_makes_are_told():
     carts = pandas.DataFrame({"cart": [1, 2], "of": [7, 7], "items": [["a", "b"], ["c"]]})
     assert told("carts = carts.explode('items')", carts=carts)[0] == (
         "1 of 2 rows of `carts` is there more than once: `cart` (1)"
@@ -191,7 +191,7 @@ OPEN = ["carts.loc[0, 'items'].append('d')\nNone", "words['a'] += 1", "box.n = 2
 
 
 @pytest.mark.parametrize("text", OPEN)
-async def test_of_what_no_copy_keeps_nobody_says_that_nothing_changes(text: str) -> None:
+async def test_of_what_no_copy_keeps_nobody_says_that_nothing_changes(text):
     carts = pandas.DataFrame({"cart": [1, 2], "items": [["a", "b"], ["c"]]})
     words, box, rows = Counter("ab"), SimpleNamespace(n=1), [Decimal(2), Decimal(1)]
     evidence = await ran(text, carts=carts, words=words, box=box, rows=rows)
@@ -200,14 +200,14 @@ async def test_of_what_no_copy_keeps_nobody_says_that_nothing_changes(text: str)
 
 
 @pytest.mark.parametrize("text", ["print(len(orders))", "orders.to_csv('out.csv')"])
-async def test_of_what_printed_or_wrote_nobody_says_that_it_gives_nothing(text: str) -> None:
+async def test_of_what_printed_or_wrote_nobody_says_that_it_gives_nothing(text):
     evidence = await ran(text)
     assert evidence.passed
     assert [one.kind for one in evidence.effects] == ["file"] * ("csv" in text)
     assert [type(one) for one in evidence.outputs] == [Value] * text.startswith("print")
 
 
-async def test_of_rows_that_a_helper_of_the_notebook_loses_the_end_says_why() -> None:
+async def test_of_rows_that_a_helper_of_the_notebook_loses_the_end_says_why():
     space = {"__name__": "__main__"}
     exec(
         "def known(t, c): return t[t.customer.isin(c.customer)]\n"
@@ -223,7 +223,7 @@ async def test_of_rows_that_a_helper_of_the_notebook_loses_the_end_says_why() ->
     ]
 
 
-async def test_a_table_that_a_cell_replaces_unread_is_new_data() -> None:
+async def test_a_table_that_a_cell_replaces_unread_is_new_data():
     evidence = await ran("rates = pandas.DataFrame({'n': [1]})")
     assert sentence(evidence.effects[0]) == "`rates` is replaced: 1 row × 1 column"
 
@@ -236,7 +236,7 @@ async def test_a_table_that_a_cell_replaces_unread_is_new_data() -> None:
         ("late = pandas.DataFrame({'a': d}, index=['a', 'c'])", True),
     ],
 )
-def test_what_a_file_lacks_is_told_and_nobody_has_to_want_it(text: str, wanted: bool) -> None:
+def test_what_a_file_lacks_is_told_and_nobody_has_to_want_it(text, wanted):
     (found,) = (one for one in effects(text, io=io, d={"a": 1}) if one.kind == "missing")
     assert sentence(found).endswith((" is missing", " are missing"))
     assert has_to_be_wanted(found) is wanted
@@ -250,9 +250,7 @@ READS = {
 
 
 @pytest.mark.parametrize("argument", READS)
-def test_what_an_argument_leaves_out_of_a_file_is_told_first(
-    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_argument_leaves_out_of_a_file_is_told_first(argument, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("of.csv").write_text("a\n1\n2\n3\n")
     assert told(f"t = pandas.read_csv('of.csv', {argument})")[0] == READS[argument]
@@ -275,14 +273,14 @@ LOST_STORE = f"`orders` is unchanged: pandas warned, {LOST}"
 
 
 @pytest.mark.parametrize("text", STORES)
-def test_a_store_that_pandas_lets_fall_is_told_first(text: str) -> None:
+def test_a_store_that_pandas_lets_fall_is_told_first(text):
     first = effects(text)[0]
     found = first.kind, first.name, first.cause, first.line
     assert found == ("unchanged", "orders", LOST, STORES[text])
 
 
 @pytest.mark.parametrize("text", LANDS)
-def test_a_store_into_a_column_is_told_as_the_pandas_at_hand_does_it(text: str) -> None:
+def test_a_store_into_a_column_is_told_as_the_pandas_at_hand_does_it(text):
     first, *others = effects(text)
     if TEXT == "str":
         assert (first.kind, first.cause) == ("unchanged", LOST)
@@ -291,7 +289,7 @@ def test_a_store_into_a_column_is_told_as_the_pandas_at_hand_does_it(text: str) 
         assert {one.cause for one in others if one.kind == "warning"} >= {"FutureWarning"}
 
 
-async def test_a_store_that_pandas_lets_fall_is_missed() -> None:
+async def test_a_store_that_pandas_lets_fall_is_missed():
     text = (
         "import warnings\nwarnings.simplefilter('ignore')\norders.query('order > 2')['amount'] = 0"
     )
@@ -303,20 +301,20 @@ async def test_a_store_that_pandas_lets_fall_is_missed() -> None:
     assert evidence.faults[0].raised == LOST
 
 
-def test_a_store_that_a_later_line_makes_good_is_a_remark() -> None:
+def test_a_store_that_a_later_line_makes_good_is_a_remark():
     first = "orders[orders.order > 2]['amount'] = 0"
     found = told(f"{first}\norders.loc[orders.order > 2, 'amount'] = 0")
     assert not any("unchanged" in one for one in found)
     assert f"{LOST} in line 1" in found
 
 
-async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not() -> None:
+async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not():
     text = "import warnings\nn = 1\nwarnings.warn('old', DeprecationWarning)\nn"
     evidence = await ran(text)
     assert [*map(sentence, evidence.effects)] == ["DeprecationWarning in line 3: old"]
 
 
-def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of() -> None:
+def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of():
     staff = pandas.DataFrame({"person": ["Kim", "Ada"], "salary": [41, 52]})
     reviews = pandas.DataFrame({"person": ["Ada", "Kim"], "score": [4.5, 3]})
     text = "staff['score'] = reviews['score']\nstaff.nlargest(2, 'salary')"
@@ -325,7 +323,7 @@ def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of() 
     assert not any("overwritten" in line for line in lines)
 
 
-def test_a_number_that_became_text_is_no_other_value() -> None:
+def test_a_number_that_became_text_is_no_other_value():
     stars = pandas.DataFrame({"order": [1, 2, 3], "stars": [5, 4, 5]})
     text = "known = orders.merge(stars)\nknown['stars'] = known['stars'].astype(str)\nknown"
     assert not any("not those of" in one for one in told(text, stars=stars))
@@ -333,13 +331,13 @@ def test_a_number_that_became_text_is_no_other_value() -> None:
     assert any("not those of" in one for one in told(wrong, stars=stars))
 
 
-def test_a_day_that_became_text_is_no_other_value() -> None:
+def test_a_day_that_became_text_is_no_other_value():
     t = pandas.DataFrame({"at": pandas.to_datetime(["2026-01-01", "2026-01-02"]), "n": [1, 1]})
     types = f"{t['at'].dtype} → {TEXT}"
     assert told("t['at'] = t['at'].astype(str)", t=t) == [f"`at` in `t`: {types}"]
 
 
-def test_polars_frames_are_told_alike() -> None:
+def test_polars_frames_are_told_alike():
     polars = pytest.importorskip("polars")
     orders = polars.DataFrame(
         {"id": [1, 2, 3], "town": ["Ulm", None, "Rom"], "n": [1.0, None, 3.0]}
@@ -369,14 +367,14 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_secret_is_told(secret: dict[str, Any]) -> None:
+def test_no_secret_is_told(secret):
     (effect,) = read_effects([{"effects": [secret]}])
     told = sentence(effect)
     assert "[secret]" in told
     assert not any(one in told for one in ("'y'", "abcdefgh", "abc123"))
 
 
-async def test_of_first_rows_no_sum_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_first_rows_no_sum_is_told(monkeypatch):
     few: tuple[Condition, ...] = (FirstRows(name="orders", rows=6, of=900),)
     copies = Variables(tables()).copies
     monkeypatch.setattr(type(copies), "conditions", lambda *_: few)
@@ -394,7 +392,7 @@ frame.f_locals['write_event'](effects={}, changes={})
 """
 
 
-async def test_a_forged_report_shows_nothing_but_effects_and_values() -> None:
+async def test_a_forged_report_shows_nothing_but_effects_and_values():
     new = {"kind": "new", "name": "x"}
     odd = [7, None, {"kind": "nonsense"}, {**new, "name": 5}, {**new, "x": 1}, {**new, "head": new}]
     odd += [{"kind": "gone", "count": -3}, {"kind": "gone", "values": 7}]
@@ -408,7 +406,7 @@ async def test_a_forged_report_shows_nothing_but_effects_and_values() -> None:
 
 
 @pytest.mark.parametrize("line", [0, 10**9])
-async def test_a_lost_store_in_a_line_that_no_text_has_is_missed_without_a_place(line: int) -> None:
+async def test_a_lost_store_in_a_line_that_no_text_has_is_missed_without_a_place(line):
     forged = [{"kind": "unchanged", "name": "x", "cause": "Odd", "line": line}]
     evidence = await RunsCleanly()(FORGE.format(forged, []), CELL)
     assert (evidence.passed, evidence.points[0].place) == (False, "")
@@ -417,7 +415,7 @@ async def test_a_lost_store_in_a_line_that_no_text_has_is_missed_without_a_place
 # The names that a cell defined or changed
 
 
-async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> None:
+async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret():
     text = "count += 2\ntop = {'a': 1}\nkept = kept\nimport math\ndef f(): ...\n_hidden = 1"
     secret = "password = 'hunter2secret'\nxs.append(4)\nmany = list(range(500))"
     evidence = await ran(f"{text}\n{secret}", count=3, kept=[1], xs=[3])
@@ -429,14 +427,14 @@ async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> Non
     assert (await ran("top = 1\n1 / 0", count=3)).rows == (), "of a cell that failed"
 
 
-async def test_what_a_loop_leaves_in_its_variable_is_no_result_to_confirm() -> None:
+async def test_what_a_loop_leaves_in_its_variable_is_no_result_to_confirm():
     evidence = await ran(
         "for n, x in enumerate(xs):\n    last = x\nwith open('f', 'w') as f: pass", xs=[3]
     )
     assert [(row.call, row.gives) for row in evidence.rows] == [("last", "3")]
 
 
-async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_first() -> None:
+async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_first():
     frame = pandas.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
     text = (
         "step = df[df.v > 0]\nlong = pandas.Series(range(99))\nper_k = step.groupby('k').v.sum()\n"
@@ -456,7 +454,7 @@ async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_
 # The account is taken beside the text
 
 
-async def test_the_account_of_data_takes_nothing_of_a_texts_time() -> None:
+async def test_the_account_of_data_takes_nothing_of_a_texts_time():
     text = (
         "n = len(orders)\na = pandas.DataFrame({'x': range(300_000)})\n"
         "globals().update({f'a{n}': a for n in range(40)})"  # two seconds to look at
@@ -504,7 +502,7 @@ ALIKE = [
 
 
 @pytest.mark.parametrize("text", ALIKE)
-async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
+async def test_noting_steps_changes_nothing_of_a_run(text):
     df = pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
     evidence = await RunsCleanly(copies=Variables({"df": df}).copies)(text, CELL)
     assert evidence.passed, evidence.shows
@@ -513,7 +511,7 @@ async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
 # What no task can want
 
 
-async def test_an_answer_whose_values_are_all_missing_stops_a_text() -> None:
+async def test_an_answer_whose_values_are_all_missing_stops_a_text():
     text = "rates['rate'].reindex([7, 8])"
     evidence = await ran(text)
     assert evidence.failed
@@ -522,7 +520,7 @@ async def test_an_answer_whose_values_are_all_missing_stops_a_text() -> None:
     assert (await looked(text, CELL)).passed, "in a look it is told only"
 
 
-async def test_of_a_new_column_whose_values_are_all_missing_it_is_told() -> None:
+async def test_of_a_new_column_whose_values_are_all_missing_it_is_told():
     evidence = await ran("rates.assign(share=float('nan'))")
     assert evidence.passed
     assert sentence(evidence.effects[0]) == "All values of `share` in the answer are missing"

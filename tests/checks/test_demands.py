@@ -55,7 +55,7 @@ NOT_STATED = [
 
 
 @pytest.mark.parametrize("row", STATED.strip().splitlines())
-def test_a_length_is_read_as_a_check_that_anybody_could_name(row: str) -> None:
+def test_a_length_is_read_as_a_check_that_anybody_could_name(row):
     lengths, _, request = row.replace(r"\n", "\n").partition(" | ")
     demands = read_lengths(request)
     assert [*demands] == [f"length:{one}" for one in lengths.strip().split(", ")]
@@ -63,7 +63,7 @@ def test_a_length_is_read_as_a_check_that_anybody_could_name(row: str) -> None:
 
 
 @pytest.mark.parametrize("request_text", NOT_STATED)
-def test_what_is_vague_or_about_a_part_or_something_else_is_left_alone(request_text: str) -> None:
+def test_what_is_vague_or_about_a_part_or_something_else_is_left_alone(request_text):
     assert read_lengths(request_text) == ()
 
 
@@ -75,7 +75,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_request_is_read_soon(name: str) -> None:
+def test_a_hostile_request_is_read_soon(name):
     began = time.process_time()
     read_lengths(HOSTILE[name])
     assert time.process_time() - began < 10

@@ -65,7 +65,7 @@ async def refined(*replies: Any, **options: Any) -> Refinement:
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("kind", ["DataFrame", "Series"])
-async def test_a_count_of_first_rows_is_known_to_be_one(library: str, kind: str) -> None:
+async def test_a_count_of_first_rows_is_known_to_be_one(library, kind):
     make = getattr(pytest.importorskip(library), kind)
     values = Random(0).sample(range(10**12), SIZE)  # that take the same bytes however they are kept
     used = find({"df": make({"a": values} if kind == "DataFrame" else values)}, text="`df`")
@@ -79,13 +79,13 @@ async def test_a_count_of_first_rows_is_known_to_be_one(library: str, kind: str)
 @pytest.mark.parametrize(
     ("source", "value"), [("len(xs)", [1.5] * SIZE), ("xs.sum()", bytearray(200_000))]
 )
-async def test_what_is_not_cut_and_too_large_is_not_run(source: str, value: Any) -> None:
+async def test_what_is_not_cut_and_too_large_is_not_run(source, value):
     evidence = await ran(source, notebook(xs=value))
     assert (evidence.passed, evidence.conditions) == (None, ())
     assert evidence.shows == "Not run: the code needs xs, and it is too large to copy."
 
 
-async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
+async def test_only_names_that_depend_on_a_cut_frame_carry_it():
     evidence = await ran(TOTAL, used := notebook())
     assert {row.call: row.conditions for row in evidence.rows} == {
         "total": (await lack(used),),
@@ -97,7 +97,7 @@ async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
 @pytest.mark.parametrize(
     "text", ["def clean(df): return df.dropna()", "df = pd.DataFrame({'a': [1]})\ndf"]
 )
-async def test_code_that_needs_no_cut_frame_carries_nothing(text: str) -> None:
+async def test_code_that_needs_no_cut_frame_carries_nothing(text):
     evidence = await ran(text, notebook())
     assert (evidence.passed, evidence.conditions) == (True, ())
 
@@ -112,8 +112,8 @@ async def test_code_that_needs_no_cut_frame_carries_nothing(text: str) -> None:
     ],
 )
 async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants(
-    text: str, passed: bool | None, start: str
-) -> None:
+    text, passed, start
+):
     evidence = await ran(text, used := notebook())
     assert evidence.passed is passed
     first = evidence.shows.splitlines()[0]
@@ -125,9 +125,7 @@ async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants
     ("text", "passed", "tallies"),
     [(F, None, {}), (F + " + 1", False, {"example": (0, 1)})],
 )
-async def test_examples_on_first_rows_are_neither_met_nor_missed(
-    text: str, passed: bool | None, tallies: dict[str, tuple[int, int]]
-) -> None:
+async def test_examples_on_first_rows_are_neither_met_nor_missed(text, passed, tallies):
     used = notebook()
     evidence = await Examples(copies=used.copies)(text, TASK.replace(text=STATED))
     assert (evidence.passed, evidence.not_run) == (passed, passed is None)
@@ -143,7 +141,7 @@ async def test_examples_on_first_rows_are_neither_met_nor_missed(
         "import pytest\n@pytest.fixture\ndef d(): return df\ndef test_it(d): assert len(d) > 1",
     ],
 )
-async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
+async def test_the_users_tests_on_first_rows_are_not_tried(source):
     used, text = notebook(), f"{F}\ndef total(): return len(df)"
     evidence = await ran(text, used, "tests:mine", mine=source)
     assert (evidence.passed, evidence.not_run, evidence.points) == (None, True, ())
@@ -152,14 +150,14 @@ async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
     )
 
 
-async def test_tests_of_the_users_that_use_no_frame_are_tried() -> None:
+async def test_tests_of_the_users_that_use_no_frame_are_tried():
     text = f"{F}\ndef total(): return len(df)"
     mine = "def test_it(): assert f([1]) == 1"
     evidence = await ran(text, notebook(), "tests:mine", mine=mine)
     assert (evidence.passed, evidence.conditions) == (True, ())
 
 
-async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_row() -> None:
+async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_row():
     used, text = notebook(), f"{F}\ndef total(): return len(df)"
     tests = read_tests(
         'def test_all():\n    """Count."""\n    assert total() == 20_000\n\n'
@@ -175,7 +173,7 @@ async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_ro
     assert (evidence.passed, evidence.conditions) == (False, (await lack(used),))
 
 
-async def test_a_result_of_first_rows_is_no_example() -> None:
+async def test_a_result_of_first_rows_is_no_example():
     loop = await refined(code(TOTAL), READY)
     shown = rows(loop.state, loop.state.chosen)  # type: ignore[arg-type]
     (found,) = (row for row in shown if row.call == "total")
@@ -190,7 +188,7 @@ async def test_a_result_of_first_rows_is_no_example() -> None:
     loop.decide(read_expectation("n == 3"))
 
 
-async def test_models_are_told_of_first_rows_at_every_level() -> None:
+async def test_models_are_told_of_first_rows_at_every_level():
     loop = await refined(code(TOTAL), READY)
     assert loop.state.chosen
     said = str(loop.state.chosen.conditions[0])

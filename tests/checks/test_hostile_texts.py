@@ -55,7 +55,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("lie", WRONG)
-async def test_a_computed_expectation_is_met_by_no_lie(lie: str) -> None:
+async def test_a_computed_expectation_is_met_by_no_lie(lie):
     evidence = await Examples(seconds=60)(WRONG[lie], SORTS)
     assert evidence.passed is False, evidence.shows
 
@@ -82,7 +82,7 @@ async def condition(text: str) -> Result:
     return await Examples(seconds=60)(text, CONDITIONS)
 
 
-async def test_conditions_hold_for_a_right_text_and_tell_a_wrong_one() -> None:
+async def test_conditions_hold_for_a_right_text_and_tell_a_wrong_one():
     assert "7 of 7 stated examples hold." in (await condition("def f(n): return n ** 0.5")).shows
     evidence = await condition("def f(n): return 3")
     assert "isinstance(f(4), float): expected True, got False" in evidence.shows
@@ -121,7 +121,7 @@ def double(xs):
 """
 
 
-async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
+async def test_what_only_the_text_can_compare_is_compared_beside_it():
     evidence = await Examples(seconds=60)(RIGHT, STACK)
     assert evidence.passed, evidence.shows
     wrong = RIGHT.replace("xs += xs", "xs = xs + xs")
@@ -175,7 +175,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(end: str) -> None:
+async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(end):
     text, message = ENDS[end]
     evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
     assert evidence.passed is False
@@ -184,7 +184,7 @@ async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(e
 
 
 @pytest.mark.fresh
-async def test_a_script_that_interrupts_itself_fails_with_the_signal() -> None:
+async def test_a_script_that_interrupts_itself_fails_with_the_signal():
     evidence = await RunsCleanly()("raise KeyboardInterrupt", Task(text="Write it."))
     assert evidence.passed is False
     assert "signal 2" in evidence.shows
@@ -217,6 +217,6 @@ except SystemExit:
         "",
     ],
 )
-async def test_a_script_that_comes_to_its_end_passes(text: str) -> None:
+async def test_a_script_that_comes_to_its_end_passes(text):
     evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
     assert evidence.passed, evidence.shows

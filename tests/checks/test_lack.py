@@ -87,9 +87,7 @@ EACH = [(text, lacks, why) for why, rows in LACKS.items() for text, lacks in row
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("text", "lacks", "why"), EACH)
-async def test_code_that_needs_what_only_the_notebook_has_is_not_judged(
-    text: str, lacks: str, why: str
-) -> None:
+async def test_code_that_needs_what_only_the_notebook_has_is_not_judged(text, lacks, why):
     evidence = await run(text)
     assert (evidence.passed, evidence.not_run, evidence.rows) == (None, True, ())
     said = evidence.shows.replace(os.environ["HOME"], "HOME")
@@ -97,7 +95,7 @@ async def test_code_that_needs_what_only_the_notebook_has_is_not_judged(
     assert why in said
 
 
-async def test_a_path_outside_of_the_folder_is_never_said_to_be_missing(folder: None) -> None:
+async def test_a_path_outside_of_the_folder_is_never_said_to_be_missing(folder):
     # It can be seen where Python itself is in a folder above, which stays in sight.
     evidence = await run("import os\nassert os.path.exists('../outside.csv')")
     assert evidence.passed is not False
@@ -122,7 +120,7 @@ FAULTS = {
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("text", FAULTS)
-async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
+async def test_a_fault_of_the_codes_own_stays_one(text):
     evidence = await run(text)
     assert evidence.passed is False
     assert FAULTS[text] in evidence.shows
@@ -141,9 +139,7 @@ async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
         ),
     ],
 )
-async def test_code_that_needs_the_network_is_not_judged_where_there_is_none(
-    text: str, host: str
-) -> None:
+async def test_code_that_needs_the_network_is_not_judged_where_there_is_none(text, host):
     if not (await run_python("")).protection.network:
         pytest.skip("the sandbox has a network here")
     evidence = await run(text)
@@ -186,7 +182,7 @@ shown + [asyncio.get_running_loop().is_running(), asyncio.get_event_loop().is_ru
         ("%%time\nx = 5\nx", "5"),
     ],
 )
-async def test_a_cell_runs_inside_a_loop_and_may_await(text: str, shown: str) -> None:
+async def test_a_cell_runs_inside_a_loop_and_may_await(text, shown):
     evidence = await run(text)
     assert evidence.passed is True, evidence.shows
     assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
@@ -199,7 +195,7 @@ async def test_a_cell_runs_inside_a_loop_and_may_await(text: str, shown: str) ->
         "asyncio.get_event_loop().run_until_complete(slow())",
     ],
 )
-async def test_a_second_loop_fails_as_in_a_notebook(start: str) -> None:
+async def test_a_second_loop_fails_as_in_a_notebook(start):
     evidence = await run(f"{SLOW}{start}")
     assert evidence.passed is False
     assert "RuntimeError: " in evidence.shows
@@ -207,8 +203,8 @@ async def test_a_second_loop_fails_as_in_a_notebook(start: str) -> None:
 
 
 async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     pytest.importorskip("nest_asyncio2")
     monkeypatch.setattr("asyncio._nest_patched", True, raising=False)
     evidence = await run(f"{SLOW}asyncio.run(slow())")
@@ -220,7 +216,7 @@ async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
     ["while True: pass", "import time\ntime.sleep(60)", "import asyncio\nawait asyncio.sleep(60)"],
     ids=["it runs", "it waits", "it awaits"],
 )
-async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(text: str) -> None:
+async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(text):
     (check,) = resolve(["run seconds=0.5"], {})
     stopped, later = await check(text, TASK), await check("1 / 0", TASK)
     assert (stopped.passed, stopped.not_run) == (None, True)
@@ -246,16 +242,14 @@ NEEDS = {
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["examples", "tests:suite"])
 @pytest.mark.parametrize("body", NEEDS)
-async def test_examples_and_tests_of_what_only_the_notebook_has_are_not_judged(
-    name: str, body: str
-) -> None:
+async def test_examples_and_tests_of_what_only_the_notebook_has_are_not_judged(name, body):
     (check,) = resolve([name], {"suite": "def test_f():\n    assert f(1) == 'x'"})
     evidence = await check(f"def f(n):\n    return {body}", Task(text="`f(1) == 'x'`", form="code"))
     assert evidence.passed is (None if NEEDS[body] else False)
     assert evidence.shows.startswith(f"Not run: {NEEDS[body]}" if NEEDS[body] else "")
 
 
-async def test_code_that_needs_a_secret_is_not_judged() -> None:
+async def test_code_that_needs_a_secret_is_not_judged():
     used = find({"api_key": "abc", "n": 1}, draft="send(api_key)")
     evidence = await run("print(api_key)", used)
     assert evidence.passed is None
@@ -263,7 +257,7 @@ async def test_code_that_needs_a_secret_is_not_judged() -> None:
     assert "api_key" in used.left_out
 
 
-async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
+async def test_a_pass_says_on_copies_of_what_it_ran():
     space = {"xs": [1, 2], "math": __import__("math"), "other": 3}
     named = Variables(space)
     assert (await run("print(1)", named)).shows.startswith("It runs without an error.")
@@ -272,7 +266,7 @@ async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
     assert space["xs"] == [1, 2]
 
 
-async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code() -> None:
+async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code():
     text = "y = bytearray(4 * 10**9)\nx"
     assert (await run(text)).failed
     evidence = await run(text, Variables({"x": [1]}))
@@ -280,7 +274,7 @@ async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code() ->
     assert evidence.shows.startswith("Nothing can be said in the sandbox: MemoryError")
 
 
-async def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_code() -> None:
+async def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_code():
     text = "import os\nos.write(2, b'memory allocation of 64 bytes failed')\nos.abort()\nx"
     assert (await run(text.replace("memory", "the"), Variables({"x": [1]}))).failed
     evidence = await run(text, Variables({"x": [1]}))

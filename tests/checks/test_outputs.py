@@ -1,8 +1,6 @@
 """What checked code printed, returned and drew: read from the sandbox, bounded and harmless."""
 
 import base64
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,7 +41,7 @@ async def outputs(text: str) -> tuple[Output, ...]:
     return evidence.outputs
 
 
-async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept_and_cut() -> None:
+async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept_and_cut():
     printed, value = await outputs("print('x' * 20_000)\nlist(range(10**6))")
     assert isinstance(printed, Printed)
     assert isinstance(value, Value)
@@ -71,28 +69,26 @@ async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept_a
          "bar chart of 2 points"),
     ],
 )  # fmt: skip
-async def test_the_answer_is_what_a_notebook_shows_last_without_addresses(
-    text: str, value: str
-) -> None:
+async def test_the_answer_is_what_a_notebook_shows_last_without_addresses(text, value):
     found = await outputs(f"import collections\n{text}")
     assert [one for one in found if not isinstance(one, Printed)] == [Value(text=value or text)]
 
 
-async def test_an_object_that_is_a_picture_is_shown_as_that() -> None:
+async def test_an_object_that_is_a_picture_is_shown_as_that():
     (figure,) = await outputs(DOT)
     assert isinstance(figure, Figure)
     assert figure.size == (1, 1)
 
 
 @pytest.mark.parametrize("body", ["raise SystemExit(3)", "while True: pass"])
-async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
+async def test_a_value_that_cannot_be_shown_is_no_fault(body):
     await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
 
 
 # Tables
 
 
-async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> None:
+async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size():
     text = (
         "import pandas\n"
         "pandas.DataFrame({'city': list('abc') * 10, 'price': [0.1 + 0.2, 1234567.25, None] * 10})"
@@ -105,7 +101,7 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
     assert table.labels[:3] == ("0", "1", "2")
 
 
-async def test_a_polars_frame_is_a_table_too() -> None:
+async def test_a_polars_frame_is_a_table_too():
     pytest.importorskip("polars")
     (table,) = await outputs("import polars\npolars.DataFrame({'n': [1, 2], 's': ['a', None]})")
     assert table == Table(
@@ -128,8 +124,8 @@ PLOT = "import matplotlib.pyplot as plt\nplt.plot([1])"
     ids=["another backend", "no pyplot", "before an exit"],
 )
 async def test_a_figure_is_a_picture_however_it_was_drawn_and_nothing_is_said_beside_it(
-    text: str,
-) -> None:
+    text,
+):
     (figure,) = await outputs(text)
     assert isinstance(figure, Figure)
     assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
@@ -152,7 +148,7 @@ None
 """
 
 
-async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axes_span() -> None:
+async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axes_span():
     figure, other = await outputs(f"{SPANS.rstrip()[:-4]}\nplt.figure()\nplt.bar([1], [2]);")
     assert isinstance(other, Figure)
     assert other.axes[0].startswith("1 bar; x ")
@@ -164,7 +160,7 @@ async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axe
     ]
 
 
-async def test_a_huge_figure_is_drawn_smaller() -> None:
+async def test_a_huge_figure_is_drawn_smaller():
     text = (
         "import matplotlib.pyplot as plt, numpy\n"
         "fig, ax = plt.subplots(figsize=(60, 40), dpi=300)\n"
@@ -175,16 +171,14 @@ async def test_a_huge_figure_is_drawn_smaller() -> None:
     assert figure.size[0] * figure.size[1] <= 1_500_000
 
 
-async def test_code_with_a_figure_that_cannot_be_drawn_passes_as_well() -> None:
+async def test_code_with_a_figure_that_cannot_be_drawn_passes_as_well():
     await outputs(f"{PLOT}\nplt.title('$\\\\frac{{$')")
 
 
 # Time
 
 
-async def test_what_code_imports_takes_none_of_its_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_code_imports_takes_none_of_its_time(tmp_path, monkeypatch):
     monkeypatch.setattr("ipyrefine.sandbox.sandbox._WALL_FACTOR", 200)  # this machine may be busy
     slow = "import time\nwhile time.process_time() < 1: pass\nx = 1\n"
     tmp_path.joinpath("slow_package.py").write_text(slow)
@@ -194,7 +188,7 @@ async def test_what_code_imports_takes_none_of_its_time(
     assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.shows
 
 
-def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not() -> None:
+def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not():
     code = (
         "import os, this\nimport a.b as c\nfrom d.e import f, g\n"
         "def h():\n    import i\nfrom . import j"
@@ -222,13 +216,13 @@ TABLE = {"kind": "table", **ONE}
     ],
     ids=repr,
 )
-def test_what_only_a_forged_report_can_hold_is_left_out(forged: Any) -> None:
+def test_what_only_a_forged_report_can_hold_is_left_out(forged):
     value = {"kind": "value", "text": "1"}
     assert read_outputs([{"outputs": [forged, value]}], "") == (Value(text="1"),)
     assert read_outputs([{"outputs": forged}], "") == ()
 
 
-def test_secrets_are_taken_out_of_every_text() -> None:
+def test_secrets_are_taken_out_of_every_text():
     columns, rows = [SECRET, "password", "max_tokens"], [[SECRET, "hunter", "12"]]  # values decide
     table = {**TABLE, "columns": columns, "labels": [SECRET], "index": SECRET, "rows": rows}
     table["width"] = 3

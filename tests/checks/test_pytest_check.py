@@ -1,6 +1,5 @@
 """`tests:NAME`: pytest tests of the user's, run on the text; what they and it may do."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Result:
     return await Tests(source, seconds=seconds)(text, TASK)
 
 
-async def test_every_test_is_listed_with_its_line_and_the_score_is_the_part_that_passes() -> None:
+async def test_every_test_is_listed_with_its_line_and_the_score_is_the_part_that_passes():
     evidence = await outcome(SOURCE)
     assert (evidence.passed, evidence.score) == (False, 2 / 4)
     first, *others = evidence.shows.splitlines()
@@ -61,9 +60,7 @@ async def test_every_test_is_listed_with_its_line_and_the_score_is_the_part_that
 
 
 @pytest.mark.parametrize("name", ["text", "function", "functions", "file"])
-async def test_tests_come_from_a_text_a_function_functions_or_a_file(
-    name: str, tmp_path: Path
-) -> None:
+async def test_tests_come_from_a_text_a_function_functions_or_a_file(name, tmp_path):
     file = tmp_path / "test_inc.py"
     file.write_text("import shop.inc\nfrom shop.inc import inc\ndef test_it(): assert inc(1) == 2")
     space = {
@@ -85,7 +82,7 @@ async def test_tests_come_from_a_text_a_function_functions_or_a_file(
         ("def inc(n): return [0] * 10**12", "MemoryError"),
     ],
 )
-async def test_a_text_that_breaks_is_evidence_against_itself(text: str, message: str) -> None:
+async def test_a_text_that_breaks_is_evidence_against_itself(text, message):
     evidence = await outcome("def test_it(): assert inc(1) == 2", text, seconds=2)
     assert evidence.passed is False
     assert message in evidence.shows
@@ -119,7 +116,7 @@ def assert_equal(a, b): assert a == b
 """
 
 
-async def test_statements_that_assert_are_a_test_each_and_run_in_their_order() -> None:
+async def test_statements_that_assert_are_a_test_each_and_run_in_their_order():
     evidence = await outcome(BARE, STACK)
     assert evidence.passed is False
     assert evidence.tallies == {"test": (6, 7)}
@@ -128,7 +125,7 @@ async def test_statements_that_assert_are_a_test_each_and_run_in_their_order() -
 
 
 @pytest.mark.parametrize("source", ["assert inc(1) == 2", "check = 2\nassert inc(1) == check"])
-async def test_a_text_that_breaks_bare_asserts_misses_all_of_them(source: str) -> None:
+async def test_a_text_that_breaks_bare_asserts_misses_all_of_them(source):
     evidence = await outcome(source, "def dec(n): return n - 1")
     assert evidence.passed is False
     assert "NameError" in evidence.shows
@@ -143,7 +140,7 @@ async def test_a_text_that_breaks_bare_asserts_misses_all_of_them(source: str) -
         ("broken", r"is not Python: .* \(line 1\)"),
     ],
 )
-def test_what_holds_no_tests_is_refused_before_anything_runs(name: str, message: str) -> None:
+def test_what_holds_no_tests_is_refused_before_anything_runs(name, message):
     space = {"number": 3, "empty": "x = 1", "broken": "def test(:"}
     with pytest.raises(UsageError, match=message):
         resolve([f"tests:{name}"], space)
@@ -173,13 +170,13 @@ NO_PASS = {
 
 
 @pytest.mark.parametrize("deed", NO_PASS)
-async def test_a_text_does_not_pass_tests_that_it_ends_or_replaces(deed: str) -> None:
+async def test_a_text_does_not_pass_tests_that_it_ends_or_replaces(deed):
     evidence = await outcome(SUITE, NO_PASS[deed])
     assert evidence.passed is False, evidence.shows
     assert evidence.shows.strip()
 
 
-async def test_a_test_that_the_text_replaces_is_missed() -> None:
+async def test_a_test_that_the_text_replaces_is_missed():
     evidence = await outcome(f"{SUITE}from candidate import test_inc\n", f"{WRONG}test_inc = None")
     assert evidence.passed is False
     assert "test_inc: disappeared." in evidence.shows
@@ -244,7 +241,7 @@ class OtherTests(unittest.TestCase):
 """
 
 
-async def test_the_users_own_skips_are_counted_apart_and_shown() -> None:
+async def test_the_users_own_skips_are_counted_apart_and_shown():
     evidence = await outcome(OWN)
     assert evidence.passed, evidence.shows
     assert evidence.score == 1.0
@@ -298,7 +295,7 @@ def inc(n):
 """
 
 
-async def test_what_tests_do_themselves_is_no_tampering() -> None:
+async def test_what_tests_do_themselves_is_no_tampering():
     evidence = await outcome(HONEST, HONEST_TEXT)
     assert evidence.passed, evidence.shows
     assert "9 of 9 tests pass." in evidence.shows
@@ -311,7 +308,7 @@ async def test_what_tests_do_themselves_is_no_tampering() -> None:
         "import pytest\npytest.skip('later', allow_module_level=True)\ndef test_it(): pass",
     ],
 )
-async def test_where_all_tests_are_skipped_nothing_was_run(source: str) -> None:
+async def test_where_all_tests_are_skipped_nothing_was_run(source):
     evidence = await outcome(source)
     assert (evidence.passed, evidence.score) == (None, None)
     assert "All tests are skipped" in evidence.shows

@@ -31,7 +31,7 @@ TEXTS = {
 }
 
 
-def test_every_built_in_check_is_made_by_its_line_of_the_table() -> None:
+def test_every_built_in_check_is_made_by_its_line_of_the_table():
     arguments = {"tests:": "suite", "schema:": "ten", "length:": "1 word"}
     names = [
         f"{prefix}{arguments.get(prefix, 'x' if prefix[-1] == ':' else '')}" for prefix in BUILTIN
@@ -42,8 +42,8 @@ def test_every_built_in_check_is_made_by_its_line_of_the_table() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 async def test_a_check_says_what_it_rests_on_and_the_user_whether_that_settles_the_verdict(
-    name: str,
-) -> None:
+    name,
+):
     good, bad, basis, settles = TEXTS[name]
     asked = f"{name} decisive" if settles else name
     (check,) = resolve([asked], SPACE)
@@ -56,14 +56,14 @@ async def test_a_check_says_what_it_rests_on_and_the_user_whether_that_settles_t
         assert (opened.passed, opened.decisive) == (True, False)
 
 
-async def test_that_code_runs_settles_nothing_whatever_the_user_says() -> None:
+async def test_that_code_runs_settles_nothing_whatever_the_user_says():
     (check,) = resolve(["run decisive"], SPACE)
     evidence = await check(INC, TASK)
     assert (check.name, evidence.passed, evidence.grounds) == ("run decisive", True, False)
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "tests:suite"])
-async def test_a_check_of_python_says_of_another_language_that_it_is_not_run(name: str) -> None:
+async def test_a_check_of_python_says_of_another_language_that_it_is_not_run(name):
     (check,) = resolve([name], SPACE)
     task = Task(text="Write f. f(1) == 2", form="code", language="java")
     evidence = await check("class A {}", task)
@@ -81,7 +81,7 @@ SLOW = "while True:\n    pass\n"
         ("slow seconds=0.5", "check slow did not end within 0.5 s"),
     ],
 )
-async def test_the_user_says_how_long_a_check_may_take(name: str, message: str) -> None:
+async def test_the_user_says_how_long_a_check_may_take(name, message):
     async def slow(text: str) -> None:
         await asyncio.sleep(9)
 
@@ -108,13 +108,13 @@ async def test_the_user_says_how_long_a_check_may_take(name: str, message: str) 
         ("tests: decisive", "lacks what follows the colon"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_a_sentence(name: str, message: str) -> None:
+def test_a_wrong_setting_is_refused_with_a_sentence(name, message):
     with pytest.raises(UsageError) as raised:
         resolve([name], SPACE)
     assert message in str(raised.value)
 
 
-def test_settings_leave_a_check_what_it_is_for() -> None:
+def test_settings_leave_a_check_what_it_is_for():
     name = "run seconds=2"
     assert choose_profile(None, checks=[name]).form == "code"
     with pytest.raises(UsageError, match="is for Python code"):
@@ -123,7 +123,7 @@ def test_settings_leave_a_check_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["run seconds=600", "examples seconds=21 decisive"])
-def test_a_record_raises_no_limit_unless_its_reader_does(name: str) -> None:
+def test_a_record_raises_no_limit_unless_its_reader_does(name):
     with pytest.raises(UsageError, match=r"raise a limit.*seconds"):
         from_record([name])
     assert [check.name for check in from_record([name], resolve([name], {}))] == [name]

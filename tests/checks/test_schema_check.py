@@ -51,7 +51,7 @@ def made(name: str) -> Schema:
         ("Pair", '{"a": 1, "b": 2}', Pair(1, 2)),
     ],
 )
-async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, value: Any) -> None:
+async def test_a_text_that_follows_it_becomes_an_object(name, text, value):
     check = made(name)
     evidence = await check(text, TASK)
     assert (evidence.passed, evidence.points) == (True, ())
@@ -69,8 +69,8 @@ async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, va
     ],
 )
 async def test_each_fault_is_listed_and_a_finding_under_its_place(
-    name: str, text: str, score: float, message: str, places: set[str]
-) -> None:
+    name, text, score, message, places
+):
     evidence = await made(name)(text, TASK)
     assert (evidence.passed, evidence.score) == (False, score)
     assert message in evidence.shows
@@ -89,7 +89,7 @@ async def test_each_fault_is_listed_and_a_finding_under_its_place(
         ('{"a": 0x1F}', "It is not JSON: "),
     ],
 )
-async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, message: str) -> None:
+async def test_what_only_lenient_readers_take_for_json_is_a_fault(text, message):
     evidence = await Schema(RootModel[Any])(text, TASK)
     assert evidence.passed is False
     assert message in evidence.shows
@@ -104,11 +104,11 @@ async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, mes
         (r"^[a$]+\$$", '"a$$"', True),
     ],
 )
-async def test_a_pattern_ends_where_json_schema_says(pattern: str, text: str, passes: bool) -> None:
+async def test_a_pattern_ends_where_json_schema_says(pattern, text, passes):
     assert (await Schema({"type": "string", "pattern": pattern})(text, TASK)).passed is passes
 
 
-async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> None:
+async def test_a_text_with_countless_faults_or_endless_names_is_evidence():
     schema = {"items": {"type": "string"}}
     many = json.dumps([*range(50_000)])
     evidence = await Schema(schema, seconds=30)(many, TASK)
@@ -117,7 +117,7 @@ async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> No
     assert (evidence.score or 0) < 0.01
 
 
-async def test_a_pattern_that_never_ends_is_stopped() -> None:
+async def test_a_pattern_that_never_ends_is_stopped():
     check = Schema({"type": "string", "pattern": "^(a+)+$"}, seconds=0.5)
     evidence = await check('"' + "a" * 50 + '!"', TASK)
     assert evidence.passed is False
@@ -134,7 +134,7 @@ async def test_a_pattern_that_never_ends_is_stopped() -> None:
         ("opaque", "has a type without a JSON schema"),
     ],
 )
-def test_what_is_no_schema_is_refused_with_a_sentence(name: str, message: str) -> None:
+def test_what_is_no_schema_is_refused_with_a_sentence(name, message):
     space = {
         **SPACE,
         "number": 3,

@@ -83,7 +83,7 @@ def greet(name): print(f"Hello, {name}")
 """
 
 
-async def test_each_natural_way_to_show_a_bug_is_run() -> None:
+async def test_each_natural_way_to_show_a_bug_is_run():
     right = await run(RIGHT, FORMS)
     assert [one for one in right.values() if not one.passed] == []
     assert len(right) == 7
@@ -93,7 +93,7 @@ async def test_each_natural_way_to_show_a_bug_is_run() -> None:
     assert "2 == 4" in failing["test_async"]
 
 
-async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
+async def test_a_failing_test_says_what_came_out_and_quotes_the_task():
     source = 'def test_nine():\n    """The square of 3."""\n    assert f(3) == 9\n'
     results = await run("def f(x): return x + x", source)
     evidence = together(read_tests(source), results)
@@ -102,7 +102,7 @@ async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
     assert evidence.shows.startswith("test_nine (“The square of 3.”): ")
 
 
-async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
+async def test_a_text_that_does_not_load_fails_all_of_them():
     source = "def test_a():\n    assert f(1)\n"
     assert together(read_tests(source), await run("def f(:", source)).failed
 
@@ -120,7 +120,7 @@ IN_PLACE = {
 
 
 @pytest.mark.parametrize("beside", ["", "def double(value):\n    return value * 2\n\n"])
-async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(beside: str) -> None:
+async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(beside):
     import pandas as pd
 
     frames = {name: pd.DataFrame({"gross": [1.0, None]}) for name in "abcd"}
@@ -144,7 +144,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("text", CHANGES.values(), ids=CHANGES)
-async def test_a_test_sees_a_variable_as_it_was_before_the_text(text: str) -> None:
+async def test_a_test_sees_a_variable_as_it_was_before_the_text(text):
     import pandas as pd
 
     bills = pd.DataFrame({"gross": [1.0, 2.0]})
@@ -168,20 +168,20 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("text", "claim", "passed"), ANSWERS.values(), ids=ANSWERS)
-async def test_a_test_sees_the_value_that_a_cell_ends_in(text, claim, passed) -> None:
+async def test_a_test_sees_the_value_that_a_cell_ends_in(text, claim, passed):
     result = (await run(text, f"def test_it():\n    assert {claim}\n", xs=[1, 2]))["test_it"]
     assert (result.passed, result.broken) == (passed, passed is None)
     if passed is False:
         assert result.gives == "2"
 
 
-async def test_a_text_s_own_name_before_is_what_its_tests_see() -> None:
+async def test_a_text_s_own_name_before_is_what_its_tests_see():
     source = "def test_own():\n    assert before(3) == 2\n"
     results = await run("def before(n):\n    return n - 1", source, xs=[1])
     assert ends(results) == {"test_own": True}
 
 
-async def test_of_several_results_the_first_that_is_missed_is_known() -> None:
+async def test_of_several_results_the_first_that_is_missed_is_known():
     source = (
         "import pytest\ndef test_lines():\n    assert f(1) == 1\n    assert f(2) == 4\n"
         "def test_raises():\n    with pytest.raises(ZeroDivisionError):\n        1 / f(1)\n"
@@ -261,7 +261,7 @@ async def results(tests: Mapping[str, list[Point]], text: str) -> dict[str, list
     return {name: [of[one.words] for one in of_one] for name, of_one in tests.items()}
 
 
-async def test_tests_are_run_in_the_module_that_they_were_written_in() -> None:
+async def test_tests_are_run_in_the_module_that_they_were_written_in():
     tests = apart(MODULES)
     for name, (one,) in (await results(tests, ADD)).items():
         assert (one.passed, one.shows) == (True, ""), name
@@ -269,14 +269,14 @@ async def test_tests_are_run_in_the_module_that_they_were_written_in() -> None:
         assert (one.passed, one.broken) == (False, False), name
 
 
-async def test_a_name_that_stands_in_two_critiques_is_looked_up_in_the_module_of_each() -> None:
+async def test_a_name_that_stands_in_two_critiques_is_looked_up_in_the_module_of_each():
     source = "N = {}\ndef test_a():\n    assert add(N, 0) == {}\n"
     first = name_apart(written(source.format(1, 1)), (), 0)
     both = [*first, *name_apart(written(source.format(2, 2)), first, 1)]
     assert ends(await Suite()(both, ADD, ADDS)) == {"test_a": True, "test_a_2": True}
 
 
-async def test_results_beside_tests_that_wait_count(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_results_beside_tests_that_wait_count(monkeypatch):
     monkeypatch.setattr(suite_module, "_WAITS", 0.5)
     text = "import time\ndef add(a, b):\n    if a == 50: time.sleep(500)\n    return a - b\n"
     cases = ["add(1, 2) == 3", "add(50, 1) == 51", "add(2, 0) == 2"]
@@ -288,8 +288,8 @@ async def test_results_beside_tests_that_wait_count(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_test_that_runs_on_or_ends_the_process_fails_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(suite_module, "_SECONDS", 2.0)
     source = """
         def test_first(): assert add(1, 2) == 4
@@ -311,7 +311,7 @@ def add(a, b):
     assert [*found.values()].count(False) == 4
 
 
-async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() -> None:
+async def test_of_several_parameters_one_that_ends_the_process_fails_the_test():
     source = """
         import pytest
         @pytest.mark.parametrize("n", [1, 50])
@@ -348,7 +348,7 @@ TAMPERS = {
 
 
 @pytest.mark.parametrize("tamper", TAMPERS)
-async def test_a_test_changes_nothing_for_others(tamper: str) -> None:
+async def test_a_test_changes_nothing_for_others(tamper):
     does, claim = TAMPERS[tamper]
     text = "import math\nclass P: pass\ndef add(a, b): return 0\ndef root(x): return math.sqrt(0)\n"
     source = f"import pytest\ndef test_a():\n    {does}\ndef test_b():\n    assert {claim}\n"
@@ -363,15 +363,13 @@ async def test_a_test_changes_nothing_for_others(tamper: str) -> None:
         ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", True),
     ],
 )
-async def test_a_test_that_forks_without_end_or_stops_itself_ends_alone(
-    does: str, passes: bool
-) -> None:
+async def test_a_test_that_forks_without_end_or_stops_itself_ends_alone(does, passes):
     source = f"def test_a():\n    {does}\ndef test_b():\n    assert add(1, 2) == 3\n"
     text = "def add(a, b): return a + b\n"
     assert ends(await run(text, source)) == {"test_a": passes, "test_b": True}
 
 
-async def test_a_patch_of_a_fixture_reaches_the_text() -> None:
+async def test_a_patch_of_a_fixture_reaches_the_text():
     source = """
         def test_a(monkeypatch):
             monkeypatch.setattr("builtins.input", lambda *_: "3")
@@ -384,7 +382,7 @@ async def test_a_patch_of_a_fixture_reaches_the_text() -> None:
     assert set(ends(await run(text, dedent(source))).values()) == {True}
 
 
-async def test_of_a_test_with_endless_parameters_only_the_first_are_run() -> None:
+async def test_of_a_test_with_endless_parameters_only_the_first_are_run():
     source = (
         "import pytest\n@pytest.mark.parametrize('n', range(3000))\n"
         "def test_a(n):\n    assert add(n, 0) == n\n"
@@ -431,7 +429,7 @@ OWN_FAULTS = {
 }
 
 
-async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text() -> None:
+async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text():
     sources = [source + BESIDE.format(n) for n, source in enumerate(OWN_FAULTS.values())]
     tests = apart(dict(zip(OWN_FAULTS, sources, strict=True)))
     found = await results(tests, ADD)
@@ -483,14 +481,14 @@ MISSES = {
 
 
 @pytest.mark.parametrize("gives", sorted({gives for gives, _ in MISSES.values()}))
-async def test_what_the_text_gives_or_raises_is_its_own(gives: str) -> None:
+async def test_what_the_text_gives_or_raises_is_its_own(gives):
     text = f"def add(a, b):\n    return {gives}\n"
     sources = {name: source for name, (given, source) in MISSES.items() if given == gives}
     for name, (one,) in (await results(apart(sources, text), text)).items():
         assert (one.passed, one.broken) == (False, False), name
 
 
-async def test_a_text_misses_a_name_that_the_task_writes() -> None:
+async def test_a_text_misses_a_name_that_the_task_writes():
     sources = {
         "by name": "def test_a():\n    assert add(1, 2) == 3\n",
         "module": "import solution\ndef test_a():\n    assert solution.add(1, 2) == 3\n",
@@ -501,7 +499,7 @@ async def test_a_text_misses_a_name_that_the_task_writes() -> None:
         assert result.passed is False, name
 
 
-async def test_a_text_misses_a_method_only_if_the_task_writes_it() -> None:
+async def test_a_text_misses_a_method_only_if_the_task_writes_it():
     task = Task(text="Write a class Stack with push and pop.", form="code")
     source = "".join(
         f"def test_{n}():\n    assert Stack().{n}() is None\n" for n in ("pop", "size")
@@ -511,14 +509,14 @@ async def test_a_text_misses_a_method_only_if_the_task_writes_it() -> None:
     assert (size.passed, size.broken) == (None, True)
 
 
-async def test_a_text_misses_a_file_that_the_task_writes() -> None:
+async def test_a_text_misses_a_file_that_the_task_writes():
     task = Task(text="Save the sum as sum.txt.", form="code")
     source = "def test_a():\n    assert open('sum.txt').read() == '3'\n"
     [result] = (await Suite()(written(source), ADD, task)).values()
     assert result.passed is False
 
 
-async def test_a_text_may_call_something_like_what_is_built_into_python() -> None:
+async def test_a_text_may_call_something_like_what_is_built_into_python():
     source = "def test_a():\n    assert sum([1, 2]) == 9\n"
     [result] = (await Suite()(written(source), "def sum(xs):\n    return 9\n", ADDS)).values()
     assert result.passed

@@ -43,7 +43,7 @@ async def checked(name: str, text: str) -> Result:
         ("3 words", "1,204 items x,y", True, "3 words"),
     ],
 )
-async def test_length(bounds: str, text: str, passed: bool, message: str) -> None:
+async def test_length(bounds, text, passed, message):
     evidence = await checked(f"length:{bounds}", text)
     assert evidence.passed is passed
     assert message in evidence.shows
@@ -63,13 +63,13 @@ async def test_length(bounds: str, text: str, passed: bool, message: str) -> Non
         ("He uses example.com and 3.14.", 1),
     ],
 )
-async def test_sentences(text: str, sentences: int) -> None:
+async def test_sentences(text, sentences):
     assert (await checked(f"length:{sentences} sentences", text)).passed
 
 
 @pytest.mark.parametrize("unit", ["sentences", "bullets"])
 @pytest.mark.parametrize("text", ["." * 500_000, "* \n" * 200_000])
-async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
+async def test_a_hostile_text_is_measured_soon(unit, text):
     began = time.process_time()
     await checked(f"length:>1 {unit}", text)
     assert time.process_time() - began < 10
@@ -82,7 +82,7 @@ async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
         ("json", "{a}", False, "It is not JSON: "),
     ],
 )
-async def test_json(name: str, text: str, passed: bool, message: str) -> None:
+async def test_json(name, text, passed, message):
     evidence = await checked(name, text)
     assert (evidence.passed, evidence.score) == (passed, float(passed))
     assert message in evidence.shows
@@ -99,7 +99,7 @@ async def test_json(name: str, text: str, passed: bool, message: str) -> None:
         ("run:fast", "There is no check 'run:fast'"),
     ],
 )
-def test_a_check_that_cannot_be_made_is_refused_with_a_sentence(name: str, message: str) -> None:
+def test_a_check_that_cannot_be_made_is_refused_with_a_sentence(name, message):
     def tone(text: str) -> bool:
         return True
 

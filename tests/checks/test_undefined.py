@@ -44,9 +44,7 @@ def failure(run: Run) -> str:
 
 
 @pytest.mark.parametrize(("text", "line"), [(CELL, 3), (FUNCTION, 2)], ids=["cell", "function"])
-async def test_a_text_that_reads_what_nothing_defines_is_revised_and_its_writer_told(
-    text: str, line: int
-) -> None:
+async def test_a_text_that_reads_what_nothing_defines_is_revised_and_its_writer_told(text, line):
     model = ScriptedModel([code(text), code(MENDED, "f1: it takes df"), READY], name="gpt")
     run = await refined(model=model)
     first, second = run.iterations
@@ -63,12 +61,12 @@ def provides(text: str) -> bool:
     return True
 
 
-async def test_a_name_that_a_users_check_may_give_to_the_text_is_defined() -> None:
+async def test_a_name_that_a_users_check_may_give_to_the_text_is_defined():
     run = await refined(code(FUNCTION), checks=[provides])
     assert (outcome(run), failure(run)) == (Outcome.PASS, "")
 
 
-async def test_code_that_runs_may_have_got_its_names_from_a_helper() -> None:
+async def test_code_that_runs_may_have_got_its_names_from_a_helper():
     def bring() -> None:
         sys._getframe(1).f_globals["df"] = [1]
 
@@ -80,8 +78,8 @@ async def test_code_that_runs_may_have_got_its_names_from_a_helper() -> None:
 
 
 def test_in_a_kernel_its_names_are_defined_also_those_that_came_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     shell = scripted_shell(monkeypatch, [code("def f(): return clean(df)"), READY])
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     cell = "%%refine --set quiet=yes -n 0 --apply none -p code\nWrite f, which cleans df."

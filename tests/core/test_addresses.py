@@ -22,5 +22,5 @@ from ipyrefine.core.addresses import find_addresses
         ("At 10:30, http: version 1.2.3 of a//b is out.", []),
     ],
 )
-def test_addresses_are_found_by_their_syntax(text: str, hosts: list[str]) -> None:
+def test_addresses_are_found_by_their_syntax(text, hosts):
     assert find_addresses(text) == hosts

@@ -90,7 +90,7 @@ def placeheld(code: str, cell: str) -> str:
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind: str) -> None:
+async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind):
     ways = WAYS if kind == "password" else ("hex", "reversed", "length", "in a word")
     model = Elsewhere(*(WAYS[way] for way in ways), "x = 1")
     limits = Limits(max_revisions=len(ways) + 1, patience=None, critique="always")
@@ -100,7 +100,7 @@ async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["password", "number"])
-async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind: str) -> None:
+async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind):
     tests = "\n".join(
         f"def test_{n}():\n    '''Improve this cell'''\n    raise ValueError(str(S){way})"
         for n, way in enumerate(("[::-1]", ".encode().hex()", "[0]"))
@@ -163,9 +163,7 @@ KEY = 'KEY = "sk-live-0a1b2c3d4e5f6a7b"\n'
         ('password = "test"\ndef test(data): return data["latest"]\ntest({"latest": 1})', True),
     ],
 )
-async def test_a_cell_with_a_secret_fails_for_what_is_wrong_with_it_only(
-    code: str, passed: bool | None
-) -> None:
+async def test_a_cell_with_a_secret_fails_for_what_is_wrong_with_it_only(code, passed):
     evidence = await checked(code, "Improve it.", "run")
     assert evidence.passed is passed, evidence.shows
     if passed is None:
@@ -199,8 +197,6 @@ def double(x):
         ("key() == 'sk-live-0a1b2c3d4e5f6a7b'", None),
     ],
 )
-async def test_an_example_whose_result_rests_on_a_secret_is_not_tried(
-    example: str, passed: bool | None
-) -> None:
+async def test_an_example_whose_result_rests_on_a_secret_is_not_tried(example, passed):
     evidence = await checked(SIGN, f"Improve it.\n\n{example}")
     assert (evidence.name, evidence.passed) == ("examples", passed), evidence.shows

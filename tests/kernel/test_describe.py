@@ -88,7 +88,7 @@ def hostile_values() -> dict[str, Any]:
     }
 
 
-def test_no_code_of_the_user_is_called(subtests: pytest.Subtests) -> None:
+def test_no_code_of_the_user_is_called(subtests):
     for name, value in hostile_values().items():
         with subtests.test(name):
             COUNTED.clear()
@@ -98,7 +98,7 @@ def test_no_code_of_the_user_is_called(subtests: pytest.Subtests) -> None:
             assert COUNTED == []
 
 
-def test_cells_of_a_frame_are_shown_without_their_code() -> None:
+def test_cells_of_a_frame_are_shown_without_their_code():
     class Mute:
         __repr__ = __str__ = __eq__ = __hash__ = __lt__ = count
 
@@ -109,7 +109,7 @@ def test_cells_of_a_frame_are_shown_without_their_code() -> None:
     assert COUNTED == []
 
 
-def test_a_frame_a_series_an_array_and_a_module_are_described() -> None:
+def test_a_frame_a_series_an_array_and_a_module_are_described():
     df = pandas.DataFrame({"n": [1, 2], "when": pandas.to_datetime(["2024-01-01"] * 2)})
     assert describe("df", df.set_index("when")).startswith(
         "df (pandas DataFrame, 2 rows × 1 columns):\nn int64 (2 distinct)\nindex: when Datetime"
@@ -136,7 +136,7 @@ LEVELS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_all_values_of_columns_with_few_are_shown_among_values_alone(library: str) -> None:
+def test_all_values_of_columns_with_few_are_shown_among_values_alone(library):
     frames = pytest.importorskip(library)
     data = {name: 4 * values for name, values in LEVELS.items()} | {"n": [*range(12)]}
     df = frames.DataFrame(data | {"many": [*range(11), -5]})
@@ -148,7 +148,7 @@ def test_all_values_of_columns_with_few_are_shown_among_values_alone(library: st
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_frame_is_described_by_what_is_missing_distinct_doubled_and_formed(library: str) -> None:
+def test_a_frame_is_described_by_what_is_missing_distinct_doubled_and_formed(library):
     frames = pytest.importorskip(library)
     rows = {
         "day": ["2024-01-01T00:00:00Z", "2024-02-11T08:00:00Z", None, "2024-02-11T08:00:00Z"],
@@ -168,7 +168,7 @@ def test_a_frame_is_described_by_what_is_missing_distinct_doubled_and_formed(lib
     assert "Zwolle" not in columns
 
 
-def test_a_connection_is_described_by_its_dialect_and_tables() -> None:
+def test_a_connection_is_described_by_its_dialect_and_tables():
     con = sqlite3.connect(":memory:")
     con.row_factory = count
     con.execute("CREATE TABLE orders (id INTEGER, who TEXT)")
@@ -179,7 +179,7 @@ def test_a_connection_is_described_by_its_dialect_and_tables() -> None:
     con.close()
 
 
-def test_a_polars_frame_is_described() -> None:
+def test_a_polars_frame_is_described():
     polars = pytest.importorskip("polars")
     df = polars.DataFrame({"n": [1, 2], "password": ["a", "b"]})
     columns = "n Int64 (2 distinct), password String (2 distinct)"
@@ -210,7 +210,7 @@ def clean(frame: pandas.DataFrame, *, strict: bool = True, mode: str = "fast") -
     return frame
 
 
-def test_fields_of_a_dataclass_and_a_model_are_described() -> None:
+def test_fields_of_a_dataclass_and_a_model_are_described():
     fields = "Point (class):\nx: float, tags: list | None"
     assert describe("Point", Point) == fields
     assert describe("Point", Point, values=True) == f"{fields}\nA point."
@@ -220,7 +220,7 @@ def test_fields_of_a_dataclass_and_a_model_are_described() -> None:
     assert describe("p", Person(name="Ann")) == "p (Person):\nname: str\nage: int"
 
 
-def test_a_function_is_described_by_its_signature_and_among_values_by_its_first_line() -> None:
+def test_a_function_is_described_by_its_signature_and_among_values_by_its_first_line():
     head = "(frame: DataFrame, *, strict: bool = True, mode: str = …) -> DataFrame"
     assert describe("clean", clean) == f"clean (function):\n{head}"
     whole = f"clean (function):\n{head}\nDrop rows without a price."
@@ -228,7 +228,7 @@ def test_a_function_is_described_by_its_signature_and_among_values_by_its_first_
     assert label("clean", clean) == "clean()"
 
 
-def test_a_collection_is_described_by_its_length_and_element_types() -> None:
+def test_a_collection_is_described_by_its_length_and_element_types():
     for value, types in (
         ([{"a": 1}, {"a": "x"}], "list[dict[str, int] | dict[str, str]]"),
         ({"a": [1.5]}, "dict[str, list[float]]"),
@@ -239,7 +239,7 @@ def test_a_collection_is_described_by_its_length_and_element_types() -> None:
         assert describe("x", value).endswith(f" of length {len(value)}):\n{types}")
 
 
-def test_a_description_is_short_whatever_the_value() -> None:
+def test_a_description_is_short_whatever_the_value():
     nested: list[Any] = []
     nested.append(nested)
     huge = {
@@ -276,7 +276,7 @@ SECRETS = {
 }
 
 
-def test_a_secret_inside_a_variable_is_not_shown() -> None:
+def test_a_secret_inside_a_variable_is_not_shown():
     for name, value in SECRETS.items():
         for values in (False, True):
             assert "zzz" not in describe("x", value, values=values), name
@@ -319,13 +319,13 @@ STRUCTURES = {
 }
 
 
-def test_structure_holds_no_value() -> None:
+def test_structure_holds_no_value():
     for name, held in STRUCTURES.items():
         text = describe("x", held)
         assert not any(word in text for word in ("first", "second", "3333", "2031")), name
 
 
-def test_levels_of_a_polars_column_are_values() -> None:
+def test_levels_of_a_polars_column_are_values():
     polars = pytest.importorskip("polars")
     kind = polars.Enum(["second"])
     for dtype in (kind, polars.List(kind)):

@@ -56,7 +56,7 @@ CLOSED = {
 }
 
 
-def test_what_is_hidden_or_secret_or_leads_out_is_closed(book: Path) -> None:
+def test_what_is_hidden_or_secret_or_leads_out_is_closed(book):
     os.mkfifo(book / "pipe")
     door = socket.socket(socket.AF_UNIX)
     door.bind("door")
@@ -74,9 +74,7 @@ def test_what_is_hidden_or_secret_or_leads_out_is_closed(book: Path) -> None:
     assert found.changed() == ["bikes.csv", "data/x1.csv"]
 
 
-def test_what_python_runs_from_is_open_though_it_is_hidden(
-    book: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_python_runs_from_is_open_though_it_is_hidden(book, monkeypatch):
     for name in (".local/lib/more", ".venv/lib"):
         (book / name).mkdir(parents=True)
         (book / name / "a.py").write_text("")
@@ -88,9 +86,7 @@ def test_what_python_runs_from_is_open_though_it_is_hidden(
     assert found.closed.keys() == CLOSED | {".local/share"}
 
 
-def test_a_folder_with_too_much_in_it_is_closed(
-    book: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_too_much_in_it_is_closed(book, monkeypatch):
     monkeypatch.setattr(folder, "_MOST", len(os.listdir()) + 1)
     found = look()
     assert [path for path, kind in found.closed.items() if kind == "unread"] == [
@@ -102,7 +98,7 @@ def test_a_folder_with_too_much_in_it_is_closed(
     assert look() == Folder()
 
 
-def test_nothing_is_shown_of_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_of_the_root(monkeypatch):
     monkeypatch.chdir("/")
     assert look() == Folder()
 
@@ -136,9 +132,7 @@ def test_nothing_is_shown_of_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
         ("open('bikes.csv', 'w').write('gone')\nopen('bikes.csv').read()", "'gone'"),
     ],
 )
-async def test_a_cell_finds_the_folder_and_changes_nothing_in_it(
-    book: Path, text: str, shown: str
-) -> None:
+async def test_a_cell_finds_the_folder_and_changes_nothing_in_it(book, text, shown):
     evidence = await run(text.replace("HERE", str(book)))
     assert evidence.passed is True, evidence.shows
     assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
@@ -149,7 +143,7 @@ async def test_a_cell_finds_the_folder_and_changes_nothing_in_it(
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
-async def test_a_database_is_read_and_written_as_a_copy(book: Path, mode: str) -> None:
+async def test_a_database_is_read_and_written_as_a_copy(book, mode):
     database = sqlite3.connect("x.db")
     database.execute(f"pragma journal_mode={mode}")
     database.execute("create table t (a)")
@@ -164,7 +158,7 @@ async def test_a_database_is_read_and_written_as_a_copy(book: Path, mode: str) -
     database.close()
 
 
-async def test_examples_and_tests_read_files() -> None:
+async def test_examples_and_tests_read_files():
     text = "import helper\ndef f():\n    return open('bikes.csv').read()[0], helper.f()"
     task = Task(text="`f() == ('a', 4)`", form="code")
     space: dict[str, Any] = {"suite": "def test_f():\n    assert f() == ('a', 4)"}
@@ -174,12 +168,12 @@ async def test_examples_and_tests_read_files() -> None:
         assert evidence.computed
 
 
-async def test_tests_of_a_module_beside_the_notebook_try_the_text_in_its_place() -> None:
+async def test_tests_of_a_module_beside_the_notebook_try_the_text_in_its_place():
     space = {"suite": "from helper import f\ndef test_f():\n    assert f() == 5"}
     (check,) = resolve(["tests:suite"], space)
     assert (await check("def f(): return 5", TASK)).passed is True
 
 
-def test_a_result_counts_as_computed_where_only_a_module_reads_the_file() -> None:
+def test_a_result_counts_as_computed_where_only_a_module_reads_the_file():
     assert Copies().may_compute("import helper\nx = helper.f()")
     assert not Copies().may_compute("import json\nx = 'nothing.csv'")

@@ -46,7 +46,7 @@ def echo(asked: Request) -> str:
 
 
 @pytest.mark.parametrize("place", SECRETS)
-async def test_a_secret_reaches_no_model(place: str, subtests: pytest.Subtests) -> None:
+async def test_a_secret_reaches_no_model(place, subtests):
     for marked in SECRETS[place]:
         text, secret = marked.replace("«", "").replace("»", ""), marked.split("«")[1].split("»")[0]
         with subtests.test(text):
@@ -68,20 +68,20 @@ async def test_a_secret_reaches_no_model(place: str, subtests: pytest.Subtests) 
             assert secret not in sent
 
 
-async def test_an_ordinary_cell_reaches_a_model_as_it_is(subtests: pytest.Subtests) -> None:
+async def test_an_ordinary_cell_reaches_a_model_as_it_is(subtests):
     for text in (*SHORT.splitlines(), *LONG):
         with subtests.test(text):
             sent, _, _ = await sent_and_received(text, "")
             assert (sent, len(Secrets(text).masks)) == (text, 0)
 
 
-async def test_a_key_of_many_lines_is_masked_whole() -> None:
+async def test_a_key_of_many_lines_is_masked_whole():
     key = KEY.format("MIIEowIBAAKCAQEAx7qZ\n" * 1_000)
     sent, _, written = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
     assert (sent, "MIIE" in written) == ('KEY = """MASKED_SECRET_1"""', True)
 
 
-async def test_what_a_critic_quotes_has_its_secret() -> None:
+async def test_what_a_critic_quotes_has_its_secret():
     code = 'password = "corr-ect 7 horses"'
 
     said = json.dumps({"place": 'password = "MASKED_SECRET_1"'})
@@ -89,7 +89,7 @@ async def test_what_a_critic_quotes_has_its_secret() -> None:
     assert json.loads(answer.text) == {"place": code}
 
 
-async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
+async def test_a_secret_is_masked_wherever_a_later_request_holds_it():
     inner = ScriptedModel(["", ""])
     model = Masked(inner, Secrets())
     for text in ('password = "corr-ect 7 horses"', "It printed: corr-ect 7 horses"):
@@ -113,7 +113,7 @@ async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
     ],
     ids=["a word that is a password", "a placeholder"],
 )
-async def test_what_is_like_a_secret_but_none_stays(text: str, masked: str) -> None:
+async def test_what_is_like_a_secret_but_none_stays(text, masked):
     sent, _, written = await sent_and_received(text, echo)
     assert (sent, written) == (masked, text)
 
@@ -151,7 +151,7 @@ PUT_BACK = [
 
 
 @pytest.mark.parametrize(("text", "written"), PUT_BACK)
-def test_a_secret_is_put_back_only_where_one_stood(text: str, written: str) -> None:
+def test_a_secret_is_put_back_only_where_one_stood(text, written):
     secrets = Secrets(text)
     ((secret, mask),) = secrets.masks.items()
     masked, whole = (
@@ -160,7 +160,7 @@ def test_a_secret_is_put_back_only_where_one_stood(text: str, written: str) -> N
     assert secrets.restore(masked, "prose" if text is LETTER else "code") == whole
 
 
-def test_a_mask_that_stayed_is_no_place_of_a_secret_in_the_next_revision() -> None:
+def test_a_mask_that_stayed_is_no_place_of_a_secret_in_the_next_revision():
     secrets = Secrets(STOOD)
     written = 'password = "hunter2-and-3"\nurlopen("http://h/?" + "MASKED_SECRET_1")'
     for _ in range(2):

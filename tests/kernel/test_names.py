@@ -16,7 +16,7 @@ from ipyrefine.kernel.names import (
 )
 
 
-def test_code_uses_the_names_it_reads_before_it_binds_them(subtests: pytest.Subtests) -> None:
+def test_code_uses_the_names_it_reads_before_it_binds_them(subtests):
     for source, names in {
         "import numpy as np\nnp.mean(xs)": ["xs"],
         "def f(a):\n    return clean(a, df)": ["clean", "df"],
@@ -35,7 +35,7 @@ def test_code_uses_the_names_it_reads_before_it_binds_them(subtests: pytest.Subt
             assert sorted(names_in_code(source)) == names
 
 
-def test_a_request_uses_the_names_it_marks(subtests: pytest.Subtests) -> None:
+def test_a_request_uses_the_names_it_marks(subtests):
     for text, names in {
         "Group `df` by price and call helper(x).": ["df", "helper"],
         "Use `df.groupby(key)` here.": ["df", "key"],
@@ -50,7 +50,7 @@ def test_a_request_uses_the_names_it_marks(subtests: pytest.Subtests) -> None:
             assert names_in_prose(text) == names
 
 
-def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
+def test_lines_for_ipython_are_told_from_the_python_around_them():
     cell = "import os\n%matplotlib inline\nif a:\n    !ls {a}\nfiles = !ls\nprint(files, b)\n"
     part = python_part(cell)
     assert part.code == "import os\n\nif a:\n    pass\n\nprint(files, b)\n"
@@ -58,12 +58,12 @@ def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
     assert names_in_code(cell) == ["a", "b"]
 
 
-def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
+def test_a_cell_is_code_when_there_is_python_beside_its_magics():
     assert all(map(has_python_beside_magics, ("%time f()\nx = 1", "%%time\nf(x)")))
     assert not any(map(has_python_beside_magics, ("Is this it?\n! no", "!ls", "x = 1")))
 
 
-def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet() -> None:
+def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet():
     for draft, names in {
         "total(price)\nout = df.price": ["total", "price", "df"],
         "x = sum(df['price']\nf'{rate} of', y.z  # note": ["x", "sum", "df", "rate", "y", "note"],
@@ -73,7 +73,7 @@ def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet() -> None:
         assert names_in_draft(draft) == names, draft
 
 
-def test_the_names_that_code_leaves_to_the_cells_below() -> None:
+def test_the_names_that_code_leaves_to_the_cells_below():
     for source, names in {
         "a, (b, *c) = d = 1, (2, 3)": ["a", "b", "c", "d"],
         "x: int = [y for y in z]\nx += 1": ["x"],
@@ -160,7 +160,7 @@ def undefined(text: str, task: Task = TASK, *known: str) -> list[tuple[str, int]
 
 
 @pytest.mark.usefixtures("empty_kernel")
-def test_a_name_that_something_may_define_is_not_undefined(subtests: pytest.Subtests) -> None:
+def test_a_name_that_something_may_define_is_not_undefined(subtests):
     for text in DEFINED:
         with subtests.test(text):
             assert undefined(text) == []
@@ -168,16 +168,16 @@ def test_a_name_that_something_may_define_is_not_undefined(subtests: pytest.Subt
 
 @pytest.mark.usefixtures("empty_kernel")
 def test_a_name_that_nothing_defines_is_told_with_its_first_line(
-    subtests: pytest.Subtests,
-) -> None:
+    subtests,
+):
     for text, names in UNDEFINED:
         with subtests.test(text):
             assert undefined(text) == names
 
 
 def test_names_of_the_kernel_the_task_and_cells_above_are_defined(
-    empty_kernel: dict[str, object],
-) -> None:
+    empty_kernel,
+):
     text = "df.head()"
     said = "[code cell]\ndf = load()\n[its output]\nsales\n\n[markdown cell]\n# Words"
     cells = Material(kind="cells", name="cell above", phrase="", text=said)

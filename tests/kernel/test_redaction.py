@@ -2,8 +2,6 @@
 
 from time import process_time
 
-import pytest
-
 from ipyrefine.kernel.redaction import HIDDEN, is_secret, is_secret_name, redact
 
 TOKENS = [
@@ -20,7 +18,7 @@ TOKENS = [
 ]
 
 
-def test_a_token_is_hidden_wherever_it_stands() -> None:
+def test_a_token_is_hidden_wherever_it_stands():
     for token in TOKENS:
         assert is_secret(token)
         for text in (token, f"x = '{token}'", f"see {token}, or not", f"a\n{token}\nb"):
@@ -29,7 +27,7 @@ def test_a_token_is_hidden_wherever_it_stands() -> None:
             assert token not in hidden
 
 
-def test_what_is_assigned_to_a_secret_name_is_hidden() -> None:
+def test_what_is_assigned_to_a_secret_name_is_hidden():
     for text, hidden in {
         'api_key = "hunter2"': 'api_key = "[secret]"',
         "DB_PASSWORD=hunter2": "DB_PASSWORD=[secret]",
@@ -43,20 +41,20 @@ def test_what_is_assigned_to_a_secret_name_is_hidden() -> None:
         assert is_secret(text)
 
 
-def test_known_secrets_are_hidden_in_any_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_secrets_are_hidden_in_any_text(monkeypatch):
     monkeypatch.setenv("SOME_SERVICE_TOKEN", "plain words")
     assert redact("a plain words b, and other", ["other"]) == f"a {HIDDEN} b, and {HIDDEN}"
     assert is_secret("plain words")
 
 
-def test_names_that_are_no_secrets() -> None:
+def test_names_that_are_no_secrets():
     for name in ("monkey", "author", "keyboard", "token_count"):
         assert not is_secret_name(name, "a"), name
     assert not is_secret_name("max_tokens", 3)
     assert not is_secret_name("key_columns", ["a"])
 
 
-def test_hiding_takes_linear_time() -> None:
+def test_hiding_takes_linear_time():
     """Each of these took seconds with a pattern that looks back; a fast one takes a millisecond."""
     for piece in ("a", "key=", "eyJ", "bearer ", "-----BEGIN ", "A1", "key='", "sk-", "a:"):
         began = process_time()

@@ -92,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_an_object_reaches_nothing_while_it_is_pickled(folder: Path) -> None:
+async def test_an_object_reaches_nothing_while_it_is_pickled(folder):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
         names = {"FOLDER": str(folder), "PORT": server.getsockname()[1]}
@@ -107,9 +107,7 @@ async def test_an_object_reaches_nothing_while_it_is_pickled(folder: Path) -> No
     assert kept.st_mode & 0o777 != 0
 
 
-async def test_an_object_changes_nothing_that_is_shared(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_object_changes_nothing_that_is_shared(folder, monkeypatch):
     for name in ("register", "unregister"):  # which would start a process that outlives the test
         monkeypatch.setattr(resource_tracker, name, lambda *_: None)
     for name in ("kept", "gone"):
@@ -141,8 +139,8 @@ async def test_an_object_changes_nothing_that_is_shared(
 
 
 async def test_memory_that_cannot_be_made_private_is_not_shared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(mappings, "_open_files", lambda *_: iter(()))
     monkeypatch.setattr(snapshot, "_free_memory", lambda: 8)
     taken = await take(["x"], {"x": 1})
@@ -170,14 +168,14 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-async def test_an_answer_of_the_child_that_is_none_gives_no_copies(answer: str) -> None:
+async def test_an_answer_of_the_child_that_is_none_gives_no_copies(answer):
     lines = answer.encode("utf-8", "surrogateescape") + b"\n"
     namespace: dict[str, Any] = {"x": 1, "other": 2}
     copies, note = snapshot._read_answer(lines, ["x"], namespace, 100)
     assert (copies, note) == ([], snapshot._UNREADABLE)
 
 
-async def test_an_object_that_writes_the_childs_answer_ends_in_copies_of_the_kernel() -> None:
+async def test_an_object_that_writes_the_childs_answer_ends_in_copies_of_the_kernel():
     writes = reduced_by(r"[os.write(n, b'{}\n') for n in range(3, 99) if F(n)]", F=_is_pipe)
     taken = await take(["x", "y"], {"x": writes, "y": 1})
     assert taken.note == snapshot._UNREADABLE
@@ -192,14 +190,14 @@ def _is_pipe(number: int) -> bool:
 
 
 async def test_what_an_object_does_to_the_child_alone_is_let_be(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    capfd,
+):
     found = await reasons(**{name: reduced_by(code) for name, code in HARMLESS.items()})
     assert found == dict.fromkeys(HARMLESS, "")
     assert capfd.readouterr() == ("", "")
 
 
-async def test_the_child_has_no_open_file_of_the_kernel(folder: Path) -> None:
+async def test_the_child_has_no_open_file_of_the_kernel(folder):
     ours, theirs = socket.socketpair()
     theirs.settimeout(0.1)
     with (folder / "kept").open() as file, ours, theirs:
@@ -212,7 +210,7 @@ async def test_the_child_has_no_open_file_of_the_kernel(folder: Path) -> None:
             theirs.recv(1)
 
 
-async def test_what_the_kernel_no_longer_needs_is_not_deleted_by_the_child() -> None:
+async def test_what_the_kernel_no_longer_needs_is_not_deleted_by_the_child():
     gc.disable()
     try:
         held: list[Any] = [tempfile.TemporaryDirectory()]
@@ -235,9 +233,7 @@ async def test_what_the_kernel_no_longer_needs_is_not_deleted_by_the_child() -> 
     ],
     ids=["computes", "sleeps", "waits for a lock"],
 )
-async def test_a_child_that_does_not_end_is_killed(
-    monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
+async def test_a_child_that_does_not_end_is_killed(monkeypatch, code):
     monkeypatch.setattr(snapshot, "_SECONDS", 0.3)
     monkeypatch.setattr(snapshot, "_PATIENCE", 0.2)
     assert await reasons(x=reduced_by(code), y=1) == {
@@ -247,7 +243,7 @@ async def test_a_child_that_does_not_end_is_killed(
     assert has_no_child()
 
 
-async def test_an_interrupt_ends_the_child() -> None:
+async def test_an_interrupt_ends_the_child():
     slow = reduced_by("time.sleep(60)")
     task = asyncio.ensure_future(take(["x"], {"x": slow}))
     await asyncio.sleep(0.3)
@@ -257,13 +253,13 @@ async def test_an_interrupt_ends_the_child() -> None:
     assert has_no_child()
 
 
-async def test_a_front_ends_interrupt_does_not_end_the_child() -> None:
+async def test_a_front_ends_interrupt_does_not_end_the_child():
     interrupted = reduced_by("signal.raise_signal(signal.SIGINT)")
     reason = (await reasons(x=interrupted))["x"]
     assert "Operation not permitted" in reason or reason == ""
 
 
-async def test_children_may_be_reaped_by_nobody() -> None:
+async def test_children_may_be_reaped_by_nobody():
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         assert await reasons(x=1) == {"x": ""}
@@ -271,7 +267,7 @@ async def test_children_may_be_reaped_by_nobody() -> None:
         signal.signal(signal.SIGCHLD, before)
 
 
-async def test_many_snapshots_leave_no_process_and_no_descriptor() -> None:
+async def test_many_snapshots_leave_no_process_and_no_descriptor():
     await reasons(x=1)
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
@@ -281,8 +277,8 @@ async def test_many_snapshots_leave_no_process_and_no_descriptor() -> None:
 
 
 async def test_no_child_is_forked_while_another_thread_runs_code_of_the_notebook(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     space: dict[str, Any] = {"__name__": "__main__"}
     main = type(sys)("__main__")
     vars(main).update(space)
@@ -300,7 +296,7 @@ async def test_no_child_is_forked_while_another_thread_runs_code_of_the_notebook
     assert not (await take(["x"], {"x": [1]})).note
 
 
-def test_a_thread_that_waits_for_this_one_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_waits_for_this_one_changes_nothing(monkeypatch):
     main = type(sys)("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     exec("def wait(thread):\n    thread.start()\n    thread.join()\n", vars(main))
@@ -316,15 +312,15 @@ def test_a_thread_that_waits_for_this_one_changes_nothing(monkeypatch: pytest.Mo
 
 
 async def test_no_child_is_forked_after_one_that_held_the_kernel_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(snapshot, "_hold", 0.4)
     assert (await take(["x"], {"x": 1})).note == "the last fork held the kernel for 0.4 seconds"
 
 
 async def test_a_frame_for_which_memory_is_short_goes_as_its_first_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(snapshot, "_memory_of_its_own", lambda: 0)
     frame = pandas.DataFrame({"a": numpy.random.default_rng(1).random(500_000)})
     monkeypatch.setattr(snapshot, "_free_memory", lambda: 4_000_000)
@@ -333,7 +329,7 @@ async def test_a_frame_for_which_memory_is_short_goes_as_its_first_rows(
     assert 10_000 < one.rows < 500_000 == one.of
 
 
-async def test_what_a_failed_child_wrote_is_not_taken_for_a_copy() -> None:
+async def test_what_a_failed_child_wrote_is_not_taken_for_a_copy():
     raises = reduced_by("raise KeyboardInterrupt")
     values = {"own": reduced_by("pass"), "y": [1, 2], "x": raises}
     taken = await take(values, values)
@@ -343,13 +339,13 @@ async def test_what_a_failed_child_wrote_is_not_taken_for_a_copy() -> None:
     assert pickle.loads(os.pread(descriptor, one.stop - one.start, one.start)) == [1, 2]
 
 
-async def test_two_names_of_one_object_stay_so() -> None:
+async def test_two_names_of_one_object_stay_so():
     rows = [1]
     taken = await take(["a", "b"], {"a": rows, "b": rows})
     assert len({(one.start, one.stop) for one in taken.copies}) == 1
 
 
-async def test_a_kernel_is_held_for_the_fork_only() -> None:
+async def test_a_kernel_is_held_for_the_fork_only():
     began = time.monotonic()
     task = asyncio.ensure_future(take(["x"], {"x": reduced_by("time.sleep(1)")}))
     await asyncio.sleep(0)

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -68,13 +67,13 @@ async def run(code: str, used: Variables | dict[str, Any]) -> Result:
 # What is found
 
 
-def test_a_request_for_code_names_data_without_backticks() -> None:
+def test_a_request_for_code_names_data_without_backticks():
     space = {"df": pandas.DataFrame({"region": ["n"]}), "region": "a word", "xs": [1]}
     found = find(space, text="Group df by region.", bare=True).found
     assert list(found) == ["df"]
 
 
-def test_a_name_is_left_out_on_request() -> None:
+def test_a_name_is_left_out_on_request():
     space = {"df": 1, "xs": 2}
     assert list(find(space, draft="df + xs", without=["df"]).found) == ["xs"]
     assert not find(space, draft="df + xs", without=["all"]).found
@@ -83,7 +82,7 @@ def test_a_name_is_left_out_on_request() -> None:
         find(space, named=["df"], without=["df"])
 
 
-async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbox: None) -> None:
+async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbox):
     space = notebook(
         "import pandas\norders = pandas.DataFrame({'who': ['ann'], 'eur': [2]})\n"
         "people = pandas.DataFrame({'who': ['ann'], 'city': ['Oss']})\n"
@@ -100,7 +99,7 @@ async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbo
     assert evidence.shows == "Not run: the code needs orders, and --no-var leaves it out."
 
 
-async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbox: None) -> None:
+async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbox):
     space: dict[str, Any] = {"x": 1}
     ran = [1]
     used = find(lambda: space, moment=lambda: len(ran))
@@ -110,9 +109,7 @@ async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbo
     assert (await run("assert x == 2", used)).passed
 
 
-async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
-    closed_sandbox: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_text_was_run_on_is_kept_until_it_is_released(closed_sandbox, monkeypatch):
     space: dict[str, Any] = {"x": 1, "long": "a" * 100_000}
     copies = find(lambda: space, moment=lambda: space["x"]).copies
     monkeypatch.setattr(variables, "_MAX_TAKEN", 90_000)
@@ -132,7 +129,7 @@ async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
     assert copies.taken("x") is None
 
 
-async def test_a_query_on_a_connection_runs_on_a_copy(closed_sandbox: None) -> None:
+async def test_a_query_on_a_connection_runs_on_a_copy(closed_sandbox):
     con = sqlite3.connect(":memory:")
     con.execute("CREATE TABLE orders (id INTEGER)")
     evidence = await run(
@@ -145,7 +142,7 @@ async def test_a_query_on_a_connection_runs_on_a_copy(closed_sandbox: None) -> N
     con.close()
 
 
-def test_an_unknown_variable_gets_a_near_match() -> None:
+def test_an_unknown_variable_gets_a_near_match():
     with pytest.raises(UsageError, match="Did you mean prices"):
         gather(["price"], {"prices": 1})
 
@@ -153,7 +150,7 @@ def test_an_unknown_variable_gets_a_near_match() -> None:
 # What a model is shown
 
 
-def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_value() -> None:
+def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_value():
     space = {"xs": [1234, 5678], "ys": [8765]}
     used = find(space, draft="xs + ys", named=["ys"])
     (named, found) = used.materials(6_000)
@@ -165,7 +162,7 @@ def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_val
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "tests:check"])
-async def test_code_of_the_checks_has_the_variables(name: str) -> None:
+async def test_code_of_the_checks_has_the_variables(name):
     space = {"check": "def test_it(): assert total() == 6 and df.rows[0] == 1"}
     text = "assert df.rows\ndef total():\n    return sum(df.rows)\n"
     table = notebook("class Table: pass\ndf = Table()\ndf.rows = [1, 2, 3]")
@@ -178,9 +175,7 @@ async def test_code_of_the_checks_has_the_variables(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "tests:check"])
-async def test_code_that_needs_what_has_no_copy_is_not_judged(
-    open_sandbox: None, name: str
-) -> None:
+async def test_code_that_needs_what_has_no_copy_is_not_judged(open_sandbox, name):
     space = {"check": "def test_it(): assert total() == 6"}
     used = find({"xs": [1, 2, 3]}, draft="sum(xs)")
     (check,) = resolve([name], space, variables=used)
@@ -202,8 +197,8 @@ def reads_key(): return API_KEY
 
 
 async def test_a_module_beside_the_notebook_goes_along_by_value_if_it_holds_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
-) -> None:
+    tmp_path, monkeypatch, closed_sandbox
+):
     """It is there by the name that the notebook knows."""
     (tmp_path / "helpers_here.py").write_text(HELPERS)
     monkeypatch.chdir(tmp_path)
@@ -221,8 +216,8 @@ async def test_a_module_beside_the_notebook_goes_along_by_value_if_it_holds_no_s
 
 
 async def test_what_a_named_function_uses_does_not_go_where_nothing_is_shut_in(
-    open_sandbox: None,
-) -> None:
+    open_sandbox,
+):
     space = notebook("rows = ['private']\ndef f(): return rows")
     used = find(space, named=["f"])
     await used.copies.files("f()")
@@ -245,9 +240,7 @@ class Money:
 """
 
 
-async def test_a_package_outside_the_prefix_is_imported_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_package_outside_the_prefix_is_imported_by_name(tmp_path, monkeypatch):
     """As with PYTHONPATH, or `pip install --user`."""
     (tmp_path / "outside_package").mkdir()
     (tmp_path / "outside_package" / "__init__.py").write_text(PACKAGE)
@@ -264,8 +257,8 @@ async def test_a_package_outside_the_prefix_is_imported_by_name(
 
 
 async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     module = ModuleType("only_here")
     exec("def f(): pass", vars(module))
     monkeypatch.setitem(sys.modules, "only_here", module)
@@ -290,7 +283,7 @@ SECRETIVE = {
 }
 
 
-async def test_nothing_that_holds_a_secret_is_copied(way: None, closed_sandbox: None) -> None:
+async def test_nothing_that_holds_a_secret_is_copied(way, closed_sandbox):
     space = each(SECRETIVE)
     used = find(space, draft=" + ".join(space))
     for name, reason in zip(space, await why_absent(used.copies, *space), strict=True):
@@ -304,15 +297,13 @@ async def test_nothing_that_holds_a_secret_is_copied(way: None, closed_sandbox: 
 
 
 async def test_tokens_in_a_frame_are_not_copied_where_code_could_send_them(
-    open_sandbox: None,
-) -> None:
+    open_sandbox,
+):
     used = find(notebook(COPIED["tokens in a frame"]), named=["x"])
     assert await why_absent(used.copies, "x") == ["it holds what looks like a secret"]
 
 
-async def test_a_function_does_not_bring_a_secret_that_it_reads(
-    way: None, closed_sandbox: None
-) -> None:
+async def test_a_function_does_not_bring_a_secret_that_it_reads(way, closed_sandbox):
     used = find(notebook("API_KEY = 'a'\ndef f(): return API_KEY\ndef x(): return f()"), draft="x")
     evidence = await run("x()", used)
     assert evidence.shows == "Not run: the code needs API_KEY, and it looks like a secret."
@@ -341,7 +332,7 @@ COPIED = {
 }
 
 
-async def test_values_of_well_known_kinds_are_copied(way: None, closed_sandbox: None) -> None:
+async def test_values_of_well_known_kinds_are_copied(way, closed_sandbox):
     space = each(COPIED)
     assert not any(await why_absent(find(space, draft=" + ".join(space)).copies, *space))
 
@@ -364,7 +355,7 @@ OBJECTS = {
 
 
 @in_a_child
-async def test_objects_of_the_notebooks_classes_are_copied_in_a_child(closed_sandbox: None) -> None:
+async def test_objects_of_the_notebooks_classes_are_copied_in_a_child(closed_sandbox):
     space = each(OBJECTS)
     assert not any(await why_absent(find(space, draft=" + ".join(space)).copies, *space))
 
@@ -395,9 +386,7 @@ OWN_CODE = {
 
 
 @pytest.mark.parametrize("by", ["found", "named"])
-async def test_no_code_of_the_objects_runs_in_the_kernel(
-    way: None, by: str, closed_sandbox: None
-) -> None:
+async def test_no_code_of_the_objects_runs_in_the_kernel(way, by, closed_sandbox):
     called, space = list[str](), dict[str, Any]()
     for name, source in OWN_CODE.items():
         boom = lambda *_, name=name: called.append(name)  # noqa: E731
@@ -409,7 +398,7 @@ async def test_no_code_of_the_objects_runs_in_the_kernel(
     assert called == []
 
 
-async def test_a_function_that_remembers_its_results_is_copied_with_what_it_calls() -> None:
+async def test_a_function_that_remembers_its_results_is_copied_with_what_it_calls():
     source = "import functools\n@functools.lru_cache(maxsize=None)\ndef fib(n):\n"
     space = notebook(f"{source}    return n if n < 2 else fib(n - 1) + fib(n - 2)\n")
     code = "assert fib(90) == 2880067194370816120\nfib.cache_clear()"
@@ -426,9 +415,7 @@ async def test_a_function_that_remembers_its_results_is_copied_with_what_it_call
         ("import threading\nx = threading.Lock()", "it cannot be copied"),
     ],
 )
-async def test_copying_ends_at_a_size_and_a_time(
-    way: None, source: str, reason: str, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
-) -> None:
+async def test_copying_ends_at_a_size_and_a_time(way, source, reason, monkeypatch, closed_sandbox):
     for name in "_MAX_BYTES", "_MAX_BYTES_IN_KERNEL":
         monkeypatch.setattr(snapshot, name, 1_000_000)
     if "too long" in reason:

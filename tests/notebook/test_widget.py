@@ -26,7 +26,7 @@ def click(shown: ipyrefine.Panel, action: str, **fields: Any) -> list[dict[str, 
     return sent
 
 
-async def test_it_stands_in_a_box_beside_other_widgets_and_hands_on_what_is_accepted() -> None:
+async def test_it_stands_in_a_box_beside_other_widgets_and_hands_on_what_is_accepted():
     taken: list[str] = []
     shown = panel(text("Hello, you."), READY, on_accept=taken.append)
     box = widgets.VBox([widgets.HTML("Your greeting"), shown])
@@ -41,7 +41,7 @@ async def test_it_stands_in_a_box_beside_other_widgets_and_hands_on_what_is_acce
     assert (run.stop_reason, taken) == (StopReason.ACCEPTED, ["Hello, you."])
 
 
-async def test_what_only_a_cell_can_do_says_so() -> None:
+async def test_what_only_a_cell_can_do_says_so():
     shown = panel(text("Hello."), READY)
     shown.start()
     await shown.wait()
@@ -50,7 +50,7 @@ async def test_what_only_a_cell_can_do_says_so() -> None:
     assert "in a %%refine cell only" in str(sent)
 
 
-async def test_a_callback_that_fails_is_a_note() -> None:
+async def test_a_callback_that_fails_is_a_note():
     shown = panel(text("Hello."), READY, on_accept=lambda text: 1 / 0)
     shown.start()
     await shown.wait()
@@ -60,7 +60,7 @@ async def test_a_callback_that_fails_is_a_note() -> None:
     assert "division by zero" in click(shown, "hello")[0]["page"]
 
 
-async def test_closing_it_stops_the_loop() -> None:
+async def test_closing_it_stops_the_loop():
     shown = panel(text("Hello."), READY)
     shown.start()
     shown.close()

@@ -48,7 +48,7 @@ def same(one: Run, other: Run) -> bool:
     return one.model_dump(exclude=different) == other.model_dump(exclude=different)
 
 
-async def test_a_recorded_run_replays_exactly_and_names_its_model(path: Path) -> None:
+async def test_a_recorded_run_replays_exactly_and_names_its_model(path):
     recorded = await record(path)
     replayed = await run_on(RecordedModel(path))
     assert same(recorded, replayed)
@@ -57,7 +57,7 @@ async def test_a_recorded_run_replays_exactly_and_names_its_model(path: Path) ->
     assert replayed.setup.model == f"recorded:{path.as_posix()}"
 
 
-async def test_a_request_recorded_twice_gets_both_replies_in_turn(path: Path) -> None:
+async def test_a_request_recorded_twice_gets_both_replies_in_turn(path):
     ask = Request(messages=(Message(role="user", content="Roll a die."),), temperature=1.0)
     live = ScriptedModel(["three", "five"])
     recorder = RecordedModel(path, live=lambda: live, record=True)
@@ -68,7 +68,7 @@ async def test_a_request_recorded_twice_gets_both_replies_in_turn(path: Path) ->
     assert rolled == ["three", "five", "three"]
 
 
-async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
+async def test_the_pace_is_the_recorded_one_or_none_at_all(path):
     live = ScriptedModel(["a" * 32], chunk=16, delay=0.51)  # a piece of a recording takes 0.5 s
     ask = Request(messages=(Message(role="user", content="Go."),))
     await items_of(RecordedModel(path, live=lambda: live, record=True), ask)
@@ -91,9 +91,7 @@ async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
     assert await slept(float("inf")) == [0, 0]
 
 
-async def test_without_a_live_model_a_missing_call_says_what_to_do(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_a_live_model_a_missing_call_says_what_to_do(path, monkeypatch):
     await record(path)
     model = choose_model(f"recorded:{path}")
     with pytest.raises(NoModel, match="This draft is not in the recording") as error:
@@ -106,9 +104,7 @@ async def test_without_a_live_model_a_missing_call_says_what_to_do(
         await run_on(choose_model(), "Write a farewell.")
 
 
-async def test_our_wording_may_change_but_the_users_own_may_not(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_our_wording_may_change_but_the_users_own_may_not(path, monkeypatch):
     recorded = await record(path)
     monkeypatch.setattr("ipyrefine.core.prompts.fill", _reworded)
     assert same(recorded, await run_on(RecordedModel(path)))
@@ -130,9 +126,7 @@ async def by_hand(path: Path, *replies: str, task: str = "Write a greeting.") ->
     ],
     ids=["as recorded", "another task", "another prompt"],
 )
-async def test_replies_by_hand_answer_what_they_were_not_written_for(
-    path: Path, task: str, prompts: Prompts, borrowed: int
-) -> None:
+async def test_replies_by_hand_answer_what_they_were_not_written_for(path, task, prompts, borrowed):
     await by_hand(path)
     run = await run_on(RecordedModel(path), task, prompts)
     assert run.text == "Hello"
@@ -141,7 +135,7 @@ async def test_replies_by_hand_answer_what_they_were_not_written_for(
     assert ("written for another" in " ".join(usage_parts(run.usage))) is bool(borrowed)
 
 
-async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path: Path) -> None:
+async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path):
     await by_hand(path, text("Hi"), judged(4), text("Hello"), judged(4))
     model = RecordedModel(path)
     limits = Limits(max_revisions=2, critique="never")
@@ -159,7 +153,7 @@ async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path: 
         await reply_of(other, first)
 
 
-async def test_what_a_model_said_never_answers_another_request(path: Path) -> None:
+async def test_what_a_model_said_never_answers_another_request(path):
     await record(path)
     await by_hand(path, text("Bye"), judged(10), task="Write a farewell.")
     assert {call.task for call in read_recording(path).calls} == {"", "Write a farewell."}
@@ -171,7 +165,7 @@ def _reworded(prompt: str, **places: object) -> str:
     return "Reworded. " + " ".join(map(str, places.values()))
 
 
-def test_fences_addresses_times_and_the_order_of_lines_are_ignored() -> None:
+def test_fences_addresses_times_and_the_order_of_lines_are_ignored():
     def key(content: str, **options: object) -> str:
         return request_key(Request(messages=(), inputs=(content,), **options))
 
@@ -184,7 +178,7 @@ def test_fences_addresses_times_and_the_order_of_lines_are_ignored() -> None:
     assert key(one) != key(one, purpose="judge")
 
 
-async def test_without_the_file_every_request_is_one_for_the_live_model(path: Path) -> None:
+async def test_without_the_file_every_request_is_one_for_the_live_model(path):
     live = ScriptedModel(SCRIPT, name="live")
     run = await run_on(RecordedModel(path, live=lambda: live))
     assert run.text == "Hello"
@@ -193,7 +187,7 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
         await run_on(choose_model(f"recorded:{path}"))
 
 
-def test_what_is_no_recording_is_refused_before_any_call(path: Path) -> None:
+def test_what_is_no_recording_is_refused_before_any_call(path):
     for content in (
         *("", "[]", '{"format": 5}', '{"format": "1"}', '{"calls": [{}]}', '{"calls": 3}'),
         "[" * 100_000,
@@ -213,9 +207,7 @@ def test_what_is_no_recording_is_refused_before_any_call(path: Path) -> None:
             choose_model(f"recorded:{path}")
 
 
-async def test_the_environment_makes_a_recording_of_the_configured_model(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_environment_makes_a_recording_of_the_configured_model(path, monkeypatch):
     monkeypatch.setenv("IPYREFINE_RECORD", "1")
     monkeypatch.setenv("IPYREFINE_MODEL", "served")
     ask = Request(messages=(Message(role="user", content="Go."),))

@@ -11,7 +11,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 PAGE = (Path(__file__).parents[2] / "docs/servers.md").read_text("utf-8")
 
 
-async def test_its_python_runs_and_its_model_writes() -> None:
+async def test_its_python_runs_and_its_model_writes():
     space: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL):
         exec(block, space)
@@ -23,6 +23,6 @@ async def test_its_python_runs_and_its_model_writes() -> None:
     assert run.text == "Come in! Read!"
 
 
-def test_its_cells_have_options_that_exist() -> None:
+def test_its_cells_have_options_that_exist():
     [line] = re.findall(r"^%%refine (.+)$", PAGE, re.MULTILINE)
     assert parse(line).judge == "gpt-5"

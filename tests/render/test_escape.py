@@ -63,7 +63,7 @@ def test_a_fence_is_closed_by_its_own_last_line_only(text):
         ("", 0),
     ],
 )
-def test_a_line_break_of_a_paragraph_stays_one_in_markdown(text: str, breaks: int) -> None:
+def test_a_line_break_of_a_paragraph_stays_one_in_markdown(text, breaks):
     kept = keep_line_breaks(text)
     assert str(mistune.html(kept)).count("<br") == breaks
     assert [line.rstrip() for line in kept.split("\n")] == [*map(str.rstrip, text.split("\n"))]

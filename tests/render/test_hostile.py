@@ -110,7 +110,7 @@ def free() -> list[full_record.Path]:
     return full_record.free_texts(RECORD)
 
 
-def test_every_part_of_a_record_is_filled(free: list[full_record.Path]) -> None:
+def test_every_part_of_a_record_is_filled(free):
     run = Run.model_validate({k: v for k, v in RECORD.items() if k != "version"})
     assert len({type(decision) for decision in run.decisions}) == 12
     assert run.spent
@@ -118,9 +118,7 @@ def test_every_part_of_a_record_is_filled(free: list[full_record.Path]) -> None:
     assert len(free) > 100
 
 
-def test_a_hostile_text_in_one_field_does_nothing(
-    free: list[full_record.Path], tmp_path: Path, read_html: Callable[..., Any], benign: Any
-) -> None:
+def test_a_hostile_text_in_one_field_does_nothing(free, tmp_path, read_html, benign):
     for place in free[::36]:
         run = run_of(full_record.replaced(RECORD, [place], ATTACK), tmp_path / "x.json")
         assert_inert(read_html(html_of(run)), benign)
@@ -135,13 +133,13 @@ def test_a_hostile_text_in_one_field_does_nothing(
     ],
 )
 def test_hostile_texts_in_all_fields_do_nothing(
-    record: dict[str, Any],
-    snippet: str,
-    free: list[full_record.Path],
-    tmp_path: Path,
-    read_html: Callable[..., Any],
-    benign: Any,
-) -> None:
+    record,
+    snippet,
+    free,
+    tmp_path,
+    read_html,
+    benign,
+):
     places = [path for path in free if path[-1] not in ("language", "text")]
     every = full_record.replaced(record, places, snippet)
     run = run_of(every, tmp_path / "x.json")

@@ -43,5 +43,5 @@ def line(run: Run) -> str:
          "✎ NEEDS IMPROVEMENT · `test_empty`: x · accepted"),
     ],
 )  # fmt: skip
-def test_it_says_what_the_text_rests_on(run: Run, expected: str) -> None:
+def test_it_says_what_the_text_rests_on(run, expected):
     assert line(run) == expected

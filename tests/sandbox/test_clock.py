@@ -44,7 +44,7 @@ async def part(seconds: float) -> ProcessResult:
 
 
 @pytest.mark.usefixtures("load")
-async def test_beside_busy_loops_an_example_gets_the_very_time_it_has() -> None:
+async def test_beside_busy_loops_an_example_gets_the_very_time_it_has():
     within, beyond, endless = await asyncio.gather(
         *(Examples(seconds=1.2)(BUSY.format(spent), TASK) for spent in (0.3, 0.45)), part(0.3)
     )

@@ -34,13 +34,13 @@ def column(value: Any, name: str = "") -> dict[str, Any]:
         (collections.Counter("aab"), "{'a': 2, 'b': 1}"), (list(range(300)), None),
     ],
 )  # fmt: skip
-def test_a_plain_value_is_read_as_python(value: Any, text: str | None) -> None:
+def test_a_plain_value_is_read_as_python(value, text):
     found = read(value)["text"]
     assert found == text or (text is None and found.startswith("[0, 1") and len(found) <= 1_000)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library: str) -> None:
+def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library):
     frame = pytest.importorskip(library).DataFrame(FRAME)
     assert read(frame)["shape"] == [3, 3]
     assert [one["name"] for one in read(frame)["columns"]] == ["id", "price", "city"]
@@ -66,7 +66,7 @@ def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library: st
         ([1, 2, 3], "6", None),
     ],
 )
-def test_sums_and_gaps_are_those_of_the_type(values: Any, total: str, missing: int) -> None:
+def test_sums_and_gaps_are_those_of_the_type(values, total, missing):
     [found] = read(values)["columns"]
     assert (found.get("total"), found.get("missing")) == (total, missing)
 
@@ -79,14 +79,14 @@ class Model:
         self.api_key = "hunter-2-hunter-2"
 
 
-def test_of_a_model_its_parameters_and_what_it_learnt_are_read_without_secrets() -> None:
+def test_of_a_model_its_parameters_and_what_it_learnt_are_read_without_secrets():
     [found] = hold({"model": Model(3)})
     told = [(one.name, one.text, one.total) for one in found.columns]
     assert told == [("depth", "3", ""), ("coef_", "1.5, 2.0", "3.5")]
     assert found.tells
 
 
-def test_of_a_figure_it_is_read_where_its_lines_points_and_bars_are() -> None:
+def test_of_a_figure_it_is_read_where_its_lines_points_and_bars_are():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
     axes.plot([1, 2, 4])
@@ -101,7 +101,7 @@ def test_of_a_figure_it_is_read_where_its_lines_points_and_bars_are() -> None:
         )
 
 
-def test_three_million_rows_take_a_tenth_of_a_second_at_most() -> None:
+def test_three_million_rows_take_a_tenth_of_a_second_at_most():
     rows = 3_000_000
     frame = pandas.DataFrame({name: numpy.arange(rows) * 0.5 for name in "abcd"})
     took = []
@@ -113,7 +113,7 @@ def test_three_million_rows_take_a_tenth_of_a_second_at_most() -> None:
     assert min(took) < 0.1
 
 
-def test_what_is_nested_without_end_is_read_in_a_moment() -> None:
+def test_what_is_nested_without_end_is_read_in_a_moment():
     nested: Any = list(range(300))
     for _ in range(5):
         nested = [nested] * 300
@@ -126,12 +126,12 @@ def test_what_is_nested_without_end_is_read_in_a_moment() -> None:
     assert time.thread_time() - start < 0.1
 
 
-def test_of_a_large_set_only_the_size_is_read() -> None:
+def test_of_a_large_set_only_the_size_is_read():
     assert read(set(range(5_000)))["shape"] == [5_000]
     assert read(set(range(5_000)))["text"] == "set"
 
 
-def test_replaced_methods_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_methods_are_not_called(monkeypatch):
     frame, expected = pandas.DataFrame(FRAME), read(pandas.DataFrame(FRAME))
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -164,7 +164,7 @@ HOSTILE = ("__eq__", "__ne__", "__len__", "__repr__", "__str__", "__iter__", "__
 @pytest.mark.parametrize(
     "base", [object, list, dict, str, int, float, pandas.DataFrame, numpy.ndarray]
 )
-def test_of_any_other_type_only_its_name_is_read(base: type) -> None:
+def test_of_any_other_type_only_its_name_is_read(base):
     kind = type("Odd", (base,), dict.fromkeys(HOSTILE, _loud))
     value = kind.__new__(kind, (1,)) if base is numpy.ndarray else kind.__new__(kind)
     assert [*read(value)] == ["type"]
@@ -174,14 +174,14 @@ def test_of_any_other_type_only_its_name_is_read(base: type) -> None:
     assert [*read(Loud("Quiet", (), {})())] == ["type"]
 
 
-def test_values_of_the_users_inside_of_a_frame_stay_untouched() -> None:
+def test_values_of_the_users_inside_of_a_frame_stay_untouched():
     number = type("Number", (float,), dict.fromkeys(HOSTILE[:-1], _loud))
     frame = pandas.DataFrame({"x": pandas.Series([number(1), object()], dtype=object)})
     assert column(frame, "x")["text"].endswith("Number, object")
     assert column(frame, "x")["missing"] == 0
 
 
-def test_iterators_plans_and_files_are_left_as_they_are(tmp_path: Any) -> None:
+def test_iterators_plans_and_files_are_left_as_they_are(tmp_path):
     (tmp_path / "x").write_text("ab")
     numbers = (n for n in range(3))
     with (tmp_path / "x").open() as file:
@@ -192,7 +192,7 @@ def test_iterators_plans_and_files_are_left_as_they_are(tmp_path: Any) -> None:
     assert [*read(pytest.importorskip("polars").LazyFrame({"a": [1]}))] == ["type"]
 
 
-def test_what_looks_like_a_secret_is_not_kept() -> None:
+def test_what_looks_like_a_secret_is_not_kept():
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     frame = pandas.DataFrame({"notes": [token], "n": [1]})
     found = hold({"frame": frame, "password": "hunter-2-hunter-2", "line": f"x {token}"})
@@ -205,11 +205,11 @@ def test_what_looks_like_a_secret_is_not_kept() -> None:
 @pytest.mark.parametrize(
     "reported", [None, 1, [], {"x": None}, {"x": {"type": 1}}, {"x": {"type": "int", "shape": "a"}}]
 )
-def test_what_a_text_made_up_is_left_out(reported: Any) -> None:
+def test_what_a_text_made_up_is_left_out(reported):
     assert read_held([{"held": reported}]) == ()
 
 
-def test_an_exception_is_worded_without_its_own_code() -> None:
+def test_an_exception_is_worded_without_its_own_code():
     odd = type("OddError", (Exception,), {"__str__": _loud, "__repr__": _loud, "args": 1})
     assert raised_words(KeyError("x")) == "KeyError: 'x'"
     assert raised_words(odd("a\nb")) == "OddError: a"
@@ -217,7 +217,7 @@ def test_an_exception_is_worded_without_its_own_code() -> None:
     assert raised_words(None) == ""
 
 
-async def test_the_sandbox_reads_what_the_kernel_reads() -> None:
+async def test_the_sandbox_reads_what_the_kernel_reads():
     space: dict[str, Any] = {"orders": pandas.DataFrame(FRAME), "xs": [1, 2], "n": 1}
     code = "big = orders[orders['price'] > 1]\nxs.append(n)\nbig['price'].sum()"
     evidence = await RunsCleanly(copies=Variables(space).copies)(code, Task(text="x", form="code"))
