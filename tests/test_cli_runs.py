@@ -2,11 +2,14 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.provisioning import local_provisioner
+from kernel import fork_kernel
 from kit import READY, finished, text
 from kit import greeting as refinement
 from openai_server import ScriptedServer
@@ -22,11 +25,12 @@ REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 
 
 @pytest.fixture
-def ipyrefine(capfd):
-    """The command line, in this process; kernels are processes of their own.
+def ipyrefine(capfd, monkeypatch, warm_kernels):
+    """The command line, in this process; kernels are forked.
 
     It returns the exit status, and what was written.
     """
+    monkeypatch.setattr(local_provisioner, "launch_kernel", partial(fork_kernel, forked=True))
 
     def command(*words: str) -> tuple[int, str, str]:
         return cli.main([*words]), *capfd.readouterr()
