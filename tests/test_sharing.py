@@ -23,10 +23,10 @@ from ipyrefine.folders import home
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find
 from ipyrefine.notebook import cell_source
-from ipyrefine.providers.choose import choose_sharing, remember_sharing
+from ipyrefine.providers.choose import choose_sharing
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.providers.servers import facts_about
+from ipyrefine.providers.servers import facts_about, remember_about
 
 # Where a constant may be in another cell: none leaves at `structure`, and all do at `all`.
 CELLS = {
@@ -443,11 +443,11 @@ def test_servers_elsewhere_get_structure_and_this_machine_gets_all(urls, level, 
 
 def test_what_the_user_said_of_a_server_is_remembered_for_it_alone():
     far = "https://other.example.com/v1"
-    assert remember_sharing([THERE], "all")
+    assert remember_about(THERE, share="all")
     assert choose_sharing([other(THERE)])[::2] == ("all", False)
     assert choose_sharing([other(far)])[::2] == ("structure", True)
     assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", True)
-    assert remember_sharing([far], "structure")
+    assert remember_about(far, share="structure")
     assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", False)
 
 

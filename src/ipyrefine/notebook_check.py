@@ -354,7 +354,9 @@ def _state(cell: Any, runs: Sequence[CellRan], *, clock: bool) -> tuple[State, s
     for one, other, *more in zip_longest(saved, now, *(_flat(one.outputs) for one in runs[1:])):
         if _same(one, other):
             continue
-        if any(not _same(other, again) for again in more) or (clock and _same_time(one, other)):
+        if any(not _same(other, again) for again in more) or (
+            clock and _timeless(one) == _timeless(other)
+        ):
             state = "chance"
         else:
             return "differs", _difference(one, other)
@@ -422,11 +424,11 @@ def _plain(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _same_time(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> bool:
-    """Return True if two outputs of a cell that reads a clock differ in nothing but times."""
-    if one is None or other is None or not (isinstance(one[1], str) and isinstance(other[1], str)):
-        return False
-    return one[0] == other[0] and _TIME.sub("", one[1]).split() == _TIME.sub("", other[1]).split()
+def _timeless(output: tuple[str, Any] | None) -> tuple[str, Any] | None:
+    """Return an output of a cell that reads a clock without times."""
+    if output is None or not isinstance(output[1], str):
+        return output
+    return output[0], _TIME.sub("", output[1]).split()
 
 
 def _may_be_order(

@@ -20,7 +20,8 @@ PLACES: tuple[Place, ...] = get_args(Place)
 NO_TEXT = "There is no text yet. Continue the run first."
 _POINT_ID = re.compile(r"[fqt]\d+,?")
 _TARGET = re.compile(r"[01]?\.?\d+")
-_TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IGNORECASE)
+# How the name of a text begins.
+TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IGNORECASE)
 
 
 def accept(run: Run, words: list[str]) -> decisions.Accept:
@@ -151,15 +152,10 @@ def _numbered_row(run: Run, word: str) -> Result:
     raise UsageError(f"There is no result {word[:40]}: this run {known}.")
 
 
-def names_text(word: str) -> bool:
-    """Return True if a word begins the name of a text."""
-    return _TEXT.fullmatch(word) is not None
-
-
 def _leading_text(run: Run, words: list[str]) -> int | None:
     """Read and remove a text's name; a number that names none may begin a sentence."""
     rest = [*words]
-    if words and names_text(words[0]):
+    if words and TEXT.fullmatch(words[0]):
         try:
             number = parse_iteration(run, rest)
         except UsageError:

@@ -35,8 +35,8 @@ from ipyrefine.notebook.waiting import (
     run_to_end,
     running_loop,
 )
-from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
-from ipyrefine.providers.servers import Key
+from ipyrefine.providers.choose import mark_asked, models_at_hand
+from ipyrefine.providers.servers import Key, remember_about
 from ipyrefine.render import say
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
@@ -385,9 +385,11 @@ class CellRun:
         if not sharing.servers:
             raise UsageError("The models of this run are on this machine: nothing leaves it.")
         level: Level = "structure" if answer == "never" else "all"
-        kept = answer == "once" or remember_sharing(sharing.servers, level)
+        # The other answers hold for later kernels, too.
+        servers = () if answer == "once" else sharing.servers
+        kept = [remember_about(server, share=level) for server in servers]
         self.session.refinement.sharing = sharing._replace(level=level, asks=False)
-        return say.sharing_sentence(answer, sharing.servers, stored=kept)
+        return say.sharing_sentence(answer, sharing.servers, stored=all(kept))
 
     @property
     def _is_look(self) -> bool:

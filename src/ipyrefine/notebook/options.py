@@ -268,7 +268,7 @@ def parse(
     p = parser()
     options = p.read(words)
     for one, other, reason in _CONTRADICTIONS:
-        if _is_set(options, one) and _is_set(options, other):
+        if all(getattr(options, _attribute(option)) for option in (one, other)):
             raise UsageError(f"{one} and {other} contradict each other: {reason}.")
     if defaults:
         options = p.read([*_words(defaults, p.options), *words])
@@ -301,9 +301,8 @@ def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) 
             yield from (f"{spell(name)}={one}" for one in several)
 
 
-def _is_set(options: argparse.Namespace, option: str) -> bool:
-    name = option.removeprefix("--set ").partition("=")[0].strip("-").replace("-", "_")
-    return bool(getattr(options, name))
+def _attribute(option: str) -> str:
+    return option.removeprefix("--set ").partition("=")[0].strip("-").replace("-", "_")
 
 
 def limits(options: argparse.Namespace) -> Limits:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model, Reply, Request
-from ipyrefine.core.sharing import LEVELS, OLDER, Level, Sharing
+from ipyrefine.core.sharing import LEVELS, OLDER, Sharing
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.providers import weights
 from ipyrefine.providers.local import LocalModel, is_local
@@ -20,7 +20,6 @@ from ipyrefine.providers.servers import (
     facts_about,
     is_openai,
     listed_price,
-    remember_about,
 )
 
 RECORD = "IPYREFINE_RECORD"
@@ -204,12 +203,6 @@ def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing
     is_open = len(live) == len(models) and all(one == "all" for one in remembered)
     asks = None in remembered and "structure" not in remembered and not _asked.issuperset(servers)
     return Sharing("all" if is_open else "structure", servers, asks)
-
-
-def remember_sharing(servers: Iterable[str], level: Level) -> bool:
-    """Keep what some servers may be sent, for later kernels too; return whether it was stored."""
-    stored = [remember_about(server, share=level) for server in servers]
-    return all(stored)
 
 
 def mark_asked(servers: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from ipyrefine.core import decisions
 from ipyrefine.core.actions import ACTIONS, Fields, commands, parse_decision
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import withheld
-from ipyrefine.core.typed import confirmations, names_text, parse_iteration, require_end
+from ipyrefine.core.typed import TEXT, confirmations, parse_iteration, require_end
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.render import say
@@ -169,7 +169,7 @@ def show(run: Run, what: list[str]) -> str:
         return record_text(run, columns)
     if what[0] in DETAILS:
         return details_text(run, what[0], columns)
-    if not names_text(what[0]):
+    if not TEXT.fullmatch(what[0]):
         hint = did_you_mean(what[0], DETAILS) or f" Choose one of {', '.join(DETAILS)}."
         raise UsageError(f"There is no {what[0]!r} to show.{hint}")
     return plain(run.iterations[parse_iteration(run, [*what]) or 0].text)
