@@ -228,7 +228,7 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
         if not (isinstance(one, str | None) or is_model):
             words = "a name, or an object with `name` and `stream`"
             raise UsageError(f"{name} is {words}, not {one!r:.200}.")
-    price, effort, prompts = (given.get(one) for one in ("price", "effort", "prompts"))
+    price, effort, prompts = map(given.get, ("price", "effort", "prompts"))
     if effort not in (None, *EFFORTS):
         raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
     if isinstance(price, str):

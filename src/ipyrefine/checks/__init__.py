@@ -81,7 +81,7 @@ _TABLE = (
 # fmt: on
 # Added to a task by itself, never by its name; a run that is resumed has it by that.
 _RUN_ON_COPIES = BuiltIn("run on copies", "", "", "python:RunOnCopies", None, form="code")
-BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
+BUILTIN = {kind.prefix: kind for kind in _TABLE}
 
 
 def help_table() -> str:

@@ -320,19 +320,10 @@ async def _call_in_thread(
 
 # What users call a task; what else their functions take is the text.
 _TASK = {
-    *(
-        "task",
-        "prompt",
-        "question",
-        "request",
-        "requirement",
-        "requirements",
-        "context",
-        "criteria",
-    ),
-    *("criterion", "instruction", "instructions", "query", "goal", "problem", "spec", "input"),
-    *("specification", "assignment", "rubric"),
-}
+    "task", "prompt", "question", "request", "requirement", "requirements", "context", "criteria",
+    "criterion", "instruction", "instructions", "query", "goal", "problem", "spec", "input",
+    "specification", "assignment", "rubric",
+}  # fmt: skip
 
 
 def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ipyrefine.sandbox.sandbox import Event, field_of
 Import = tuple[str, list[str]]
 
 IMPORT_SECONDS = 20.0  # of processor time, for what a text imports and for drawing its figure
-_OUTPUT: TypeAdapter[Output] = TypeAdapter(Output)
+_OUTPUT = TypeAdapter(Output)
 _MAX_IMPORTS = 50
 # Words of code that draws, by matplotlib or by what is built on it.
 _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")

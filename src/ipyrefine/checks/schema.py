@@ -180,7 +180,7 @@ def _require_valid(schema: Any, name: str) -> None:
             schema
         )
     except SchemaError as error:
-        where = ".".join(str(part) for part in error.path)
+        where = ".".join(map(str, error.path))
         at = f" at {where}" if where else ""
         raise UsageError(f"The check {name!r} is not a JSON schema{at}: {error.message}.") from None
     except (TypeError, ValueError) as error:

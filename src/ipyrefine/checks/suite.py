@@ -181,7 +181,7 @@ def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Resul
     return judge({**event, "why": why})
 
 
-def as_function(point: Point, own: Collection[str] = ()) -> str:
+def as_function(point: Point, own: Collection[str]) -> str:
     """Return a test as one piece of a module with other tests.
 
     What a function without parameters needs is inside of it; else it stands above.

@@ -210,7 +210,7 @@ _NO_WRITER = (
     "%refine resume -m NAME."
 )
 # fmt: off
-ACTIONS: dict[str, Action] = {
+ACTIONS = {
     "accept": Action(
         "[k] [insert|replace|none]", "take the best text, or text k",
         button="Accept", title="Take this text as the result.", key="a",

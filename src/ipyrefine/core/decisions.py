@@ -120,7 +120,7 @@ Decision = Annotated[
     Field(discriminator="kind"),
 ]
 # fmt: on
-DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+DECISION = TypeAdapter(Decision)
 
 # After the others an earlier decision to accept or pass stays in force.
 RULINGS = (Accept, Override, Continue, Edit, Drop, Criteria)

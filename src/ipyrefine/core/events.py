@@ -160,4 +160,4 @@ Event = Annotated[
     | Stopped,
     Field(discriminator="type"),
 ]
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+EVENT = TypeAdapter(Event)

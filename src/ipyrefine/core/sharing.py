@@ -115,7 +115,7 @@ def output_texts(outputs: Iterable[Output]) -> list[str]:
             case Table():
                 rows = [(output.index, *output.columns)]
                 rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
-                drawn = "\n".join(" | ".join(row) for row in rows)[:limit]
+                drawn = "\n".join(map(" | ".join, rows))[:limit]
                 texts.append(
                     f"The value of its last expression is {output.phrase}, which starts:\n{drawn}"
                 )

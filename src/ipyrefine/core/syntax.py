@@ -105,9 +105,9 @@ _DRAWS = re.compile(
 )
 _PREVIEWS = re.compile(r"print|display|.*\.(?:head|tail|sample|describe|info)", re.DOTALL)
 _PLAIN = (
-    *(ast.Expr, ast.Assign, ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.keyword),
-    *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Slice, ast.USub, ast.expr_context),
-)
+    ast.Expr, ast.Assign, ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.keyword,
+    ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Slice, ast.USub, ast.expr_context,
+)  # fmt: skip
 
 
 def is_display(source: str) -> bool:

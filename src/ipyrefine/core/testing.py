@@ -75,7 +75,7 @@ def _broken(name: str, source: str, reason: str) -> Point:
 
 def _quote(test: FUNCTION) -> str:
     """Return the words behind a test: its docstring."""
-    parts = (one_line(part) for part in _PARTS.split(ast.get_docstring(test) or ""))
+    parts = map(one_line, _PARTS.split(ast.get_docstring(test) or ""))
     quote = " / ".join(filter(None, parts))
     whole = re.fullmatch(r'"([^"]+)"', quote)
     return whole[1] if whole else quote

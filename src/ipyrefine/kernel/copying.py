@@ -41,7 +41,7 @@ _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 
 
 # Whether tokens in a table go along: the sandbox that gets the copies is closed.
-TOKENS_STAY: ContextVar[bool] = ContextVar("ipyrefine_tokens_stay", default=False)
+TOKENS_STAY = ContextVar("ipyrefine_tokens_stay", default=False)
 
 
 class Copy(Record):

@@ -48,10 +48,10 @@ _BEYOND = 200  # further characters of a string that are looked at for a secret
 _NAME = 60
 _DOC = 120
 _SCALARS = (
-    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
-    *(decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range),
-    *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
-)
+    datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone,
+    decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range,
+    pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath,
+)  # fmt: skip
 _PLAIN = (bool, float, int, str, type(None))
 _PLAIN_TYPES = frozenset(_PLAIN)
 _SWITCHES = (bool, type(None))  # defaults that are no data

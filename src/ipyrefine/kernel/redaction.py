@@ -19,20 +19,20 @@ _MIN_KNOWN = 4  # characters of a known secret; a shorter one stands in too many
 # With what people call a password in other languages.
 _STRONG = frozenset(
     {
-        *("apikey", "auth", "credential", "credentials", "creds", "jwt", "passphrase", "passwd"),
-        *("password", "passwords", "pwd", "secret", "secrets", "passwort", "kennwort", "senha"),
-        *("contraseña", "contrasena", "wachtwoord", "lösenord", "adgangskode", "salasana"),
-        *("hasło", "heslo", "şifre", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
-        *("passord", "jelszó", "jelszo", "lozinka", "haslo", "sifre", "geheimnis"),
+        "apikey", "auth", "credential", "credentials", "creds", "jwt", "passphrase", "passwd",
+        "password", "passwords", "pwd", "secret", "secrets", "passwort", "kennwort", "senha",
+        "contraseña", "contrasena", "wachtwoord", "lösenord", "adgangskode", "salasana",
+        "hasło", "heslo", "şifre", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+        "passord", "jelszó", "jelszo", "lozinka", "haslo", "sifre", "geheimnis",
     }
-)
+)  # fmt: skip
 # Words that also stand for other things, such as a column to sort by.
 _WEAK = frozenset(
     {
-        *("appid", "bearer", "cookie", "cookies", "dsn", "key", "keys", "pw", "sig", "signature"),
-        *("token", "tokens"),
+        "appid", "bearer", "cookie", "cookies", "dsn", "key", "keys", "pw", "sig", "signature",
+        "token", "tokens",
     }
-)
+)  # fmt: skip
 _NUMBERS = frozenset({"pin", "cvv", "cvc", "otp"})  # of four digits or more
 # Names that end so are about keys or tokens, and hold none: KeyError, token_count.
 _ABOUT = re.compile(
@@ -60,11 +60,11 @@ _KNOWN_FORM = re.compile(_FORMS, re.DOTALL)
 _KNOWN_BYTES = re.compile(_FORMS.encode(), re.DOTALL)
 # Each known form has one of these in it; looking for them is much faster than looking for a form.
 _MARKS = (
-    *(b"-----BEGIN", b"sk-", b"pk-", b"rk-", b"k_live_", b"k_test_", b"github_pat_", b"glpat-"),
-    *(b"gho_", b"ghp_", b"ghr_", b"ghs_", b"ghu_", b"pypi-", b"xox", b"shpat_", b"dop_v1_", b"SG."),
-    *(b"ya29.", b"hf_", b"npm_", b"AKIA", b"ASIA", b"AIza", b"slack.com/services/", b"eyJ"),
-    *(b"api/webhooks/", b"dapi"),
-)
+    b"-----BEGIN", b"sk-", b"pk-", b"rk-", b"k_live_", b"k_test_", b"github_pat_", b"glpat-",
+    b"gho_", b"ghp_", b"ghr_", b"ghs_", b"ghu_", b"pypi-", b"xox", b"shpat_", b"dop_v1_", b"SG.",
+    b"ya29.", b"hf_", b"npm_", b"AKIA", b"ASIA", b"AIza", b"slack.com/services/", b"eyJ",
+    b"api/webhooks/", b"dapi",
+)  # fmt: skip
 _COLON = re.compile(rb":[\w-]{32}")  # in the form that has none
 _QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
 # What follows a user's name: in a line for a driver (`user=me password=…`), in an address, and in a

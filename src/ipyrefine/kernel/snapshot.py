@@ -36,7 +36,7 @@ with suppress(ImportError):  # Windows has none
     import resource
 
 # Set where another thread waits for this one, and runs no code of the notebook meanwhile.
-CALLER_WAITS: ContextVar[bool] = ContextVar("ipyrefine_caller_waits", default=False)
+CALLER_WAITS = ContextVar("ipyrefine_caller_waits", default=False)
 _MAX_BYTES = 2**30  # that the child, the copies and a sandbox take together
 _MAX_ANSWER = 2**24  # bytes
 _SHARE = 4  # of the memory that is left, one part of so many

@@ -242,7 +242,7 @@ class Copies:
         cells = await self._notebook() if UNDEFINED.search(fault) else ()
         return explain(fault, ["" if code.strip() in one else one for one in cells])
 
-    def explain_absence(self, error: str, stderr: str = "") -> str:
+    def explain_absence(self, error: str, stderr: str) -> str:
         """Return why code that lacks a variable cannot be judged; empty for other errors."""
         if NEEDS_SECRET in error:
             return "Not run: it depends on a secret, which checked code does not get."

@@ -275,7 +275,7 @@ def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]
 
 
 def latest_names(
-    shell: Any, most: int, own: Sequence[str], hidden: Set[str] = frozenset()
+    shell: Any, most: int, own: Sequence[str], hidden: Set[str]
 ) -> list[tuple[str, ...]]:
     """Return what the latest cells used or defined of the notebook's own, the last one first.
 

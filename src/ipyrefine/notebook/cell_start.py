@@ -55,9 +55,9 @@ from ipyrefine.session.record import DECIDED, saved_run
 
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {
-    *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
-    *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined", "above"),
-}
+    "model", "judge", "base_url", "api_key_env", "timeout", "effort", "share",
+    "check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined", "above",
+}  # fmt: skip
 _LOOK = (
     "Look before you run: %%look shows without a model what this cell gives and does to your data, "
     "on a copy."

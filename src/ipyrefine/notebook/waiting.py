@@ -30,9 +30,9 @@ NO_ANYWIDGET = (
 PANEL_OFF = {"quiet=yes", "--set=quiet=yes", "--plain"}  # as options are typed
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
-    *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget"),
-    *("ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai"),
-)
+    "ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget",
+    "ipyrefine.notebook.panel", "httpx2", "openai", "ipyrefine.providers.openai",
+)  # fmt: skip
 _PAUSE = 0.1  # seconds between two imports
 
 AWAIT_IT = "%%refine can't block here. Put `await` before the call, or use a cell of its own."

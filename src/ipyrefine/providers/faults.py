@@ -249,7 +249,7 @@ def model_error(
     return ours
 
 
-def find_error(chunk: object, event: str | None = None) -> object:
+def find_error(chunk: object, event: str | None) -> object:
     """Return the error in a chunk or in a whole reply, if there is one."""
     if not isinstance(chunk, dict):
         return None

@@ -60,9 +60,9 @@ from ipyrefine.providers.stream import Assembly
 _OPENAI_URL = "https://api.openai.com/v1"
 # All the headers that a server gets which the environment does not name.
 _HEADERS = {
-    *("host", "connection", "authorization", "user-agent"),
-    *("accept", "accept-encoding", "content-type", "content-length"),
-}
+    "host", "connection", "authorization", "user-agent",
+    "accept", "accept-encoding", "content-type", "content-length",
+}  # fmt: skip
 _OURS = ("messages", "model", "stream", *LIMITS)  # fields that a user cannot set
 _NAME = re.compile(r"[^\s<>\"'][ -~]{0,199}")  # a model's
 
@@ -82,9 +82,9 @@ _MAX_DELAY = 8.0
 # Worth a second try. A server that took the request and fell silent may be at work on it: asking
 # again would only slow it down.
 _LOST = (
-    *(httpx2.NetworkError, httpx2.ConnectTimeout),
-    *(httpx2.RemoteProtocolError, httpx2.ProxyError),
-)
+    httpx2.NetworkError, httpx2.ConnectTimeout,
+    httpx2.RemoteProtocolError, httpx2.ProxyError,
+)  # fmt: skip
 _FINAL = (TimeoutError, httpx2.TimeoutException, ReplyTooLong, httpx2.SSEError)  # not worth one
 _END = object()  # of a stream; None may be a chunk
 

@@ -44,7 +44,7 @@ class Weights(Record):
     count: int
 
 
-WEIGHTS: dict[str, Weights] = {
+WEIGHTS = {
     name: Weights(name=name, **fields)
     for name, fields in tomllib.loads(
         (files("ipyrefine.providers") / "weights.toml").read_text("utf-8")

@@ -44,7 +44,7 @@ def strip_colours(text: str) -> str:
 def fence(text: str, language: str = "") -> str:
     """Return a Markdown code block whose fence is longer than any run of backticks inside."""
     body = plain(text)
-    longest = max((len(run) for run in _BACKTICKS.findall(body)), default=0)
+    longest = max(map(len, _BACKTICKS.findall(body)), default=0)
     marks = "`" * max(3, longest + 1)
     info = re.sub(r"[^A-Za-z0-9+_-]", "", language)
     return f"{marks}{info}\n{body}{'' if body.endswith(chr(10)) or not body else chr(10)}{marks}"

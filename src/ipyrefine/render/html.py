@@ -51,10 +51,10 @@ _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.ke
 _FORMS = ("edit", "finding", "select", "criteria", "model")
 # Stops that the verdict speaks for.
 _TOLD = (
-    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED),
+    StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED,
     StopReason.ANSWERED,
     None,
-)
+)  # fmt: skip
 
 
 # What can be done beside looking at a run, by its host; here, nothing.

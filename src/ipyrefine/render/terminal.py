@@ -27,9 +27,9 @@ from ipyrefine.render.escape import plain
 MIN_COLUMNS = 20
 _PIECE = 20  # lines that are broken at once
 _COLOURS = {
-    **{"good": "32", "warn": "33", "bad": "31", "opinion": "36", "yours": "36", "quiet": "2"},
-    **{"head": "1;36", "bold": "1", "warning": "33", "flaw": "31", "+": "32", "-": "31", "⋯": "2"},
-}
+    "good": "32", "warn": "33", "bad": "31", "opinion": "36", "yours": "36", "quiet": "2",
+    "head": "1;36", "bold": "1", "warning": "33", "flaw": "31", "+": "32", "-": "31", "⋯": "2",
+}  # fmt: skip
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
@@ -315,7 +315,7 @@ def clip(line: str, columns: int) -> str:
     return text if cells(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
 
 
-def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = False) -> list[str]:
+def align(rows: Sequence[Sequence[str]], columns: int, *, right: bool = False) -> list[str]:
     """Return rows as lines with aligned columns, cut at the terminal's width."""
     flat = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip(*flat, strict=True)]

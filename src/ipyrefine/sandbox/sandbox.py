@@ -76,7 +76,7 @@ LIMITER = _PROGRAMS / "confine.py"
 _MODE_VARIABLE = "IPYREFINE_SANDBOX"
 _WINDOWS = sys.platform == "win32"
 # A set of strings has the same order in every run, unless a run is to find what depends on it.
-HASH_SEED: ContextVar[str] = ContextVar("ipyrefine_hash_seed", default="0")
+HASH_SEED = ContextVar("ipyrefine_hash_seed", default="0")
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 _FILE_MB = 64

@@ -77,7 +77,7 @@ def _verdict(one: Summary) -> str:
 # Resuming
 
 
-def find_earlier(words: Sequence[str], *, journal: bool = True) -> Stored:
+def find_earlier(words: Sequence[str], *, journal: bool) -> Stored:
     """Find the run to resume.
 
     That is ``[NAME]`` for a run in the journal, the latest by default, or ``FILE [k]`` for one in a

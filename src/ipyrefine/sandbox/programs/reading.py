@@ -318,6 +318,6 @@ def _matplotlib(value: Any) -> Reading:
     return {"shape": [len(axes)], "columns": _columns(drawn, 1, _read_attribute)} if drawn else {}
 
 
-_LIBRARIES: dict[str, Callable[[Any], Reading]] = {
+_LIBRARIES = {
     "numpy": _numpy, "pandas": _pandas, "polars": _polars, "matplotlib": _matplotlib,
 }  # fmt: skip

@@ -59,9 +59,9 @@ _LOADING = 3  # times the seconds of a test that the text and the tests may wait
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
 # What the sandbox refuses, or has no room for; and what libraries and databases make of it.
 _REFUSED = (
-    *(errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENETUNREACH, errno.EROFS, errno.EXDEV),
-    *(errno.EBUSY, errno.ENOSPC, errno.EFBIG, errno.EOVERFLOW),
-)
+    errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENETUNREACH, errno.EROFS, errno.EXDEV,
+    errno.EBUSY, errno.ENOSPC, errno.EFBIG, errno.EOVERFLOW,
+)  # fmt: skip
 _COMPLAINT = re.compile(
     r"(?i)permission denied|read-?only (?:file system|database)|no space left|disk I/O error|"
     r"unable to open database|database (?:or disk )?is (?:full|locked)|malformed"
