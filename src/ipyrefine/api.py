@@ -598,8 +598,7 @@ def _go_on(run: Run, options: Options) -> _Begun:
         )
     limits = setup.limits
     if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
-        tokens = _EMBEDDED_TOKENS if models.are_embedded else None
-        limits = limits.replace(max_tokens=tokens)
+        limits = limits.replace(max_tokens=_EMBEDDED_TOKENS if models.are_embedded else None)
     looks = setup.is_look and not models.model.name
     if setup.is_look and not looks:  # nobody read it for want of a model
         limits = limits.replace(critique="auto")

@@ -136,7 +136,6 @@ class Evaluation:
         absence = outcome.get("absence", self.load_error and self.absence)
         gives, wants = read_gives(outcome), example.gives.strip()
         plain = gives and (example.raises or is_literal(wants))
-        error = str(outcome.get("error", ""))
         return Result(
             call=example.call,
             setup=example.setup,
@@ -146,7 +145,7 @@ class Evaluation:
             passed=None if lack else held or (None if absence else False),
             not_run=bool(absence),
             # Where nothing is expected, an exception's message.
-            shows=format_example(example, outcome) if wants else error,
+            shows=format_example(example, outcome) if wants else str(outcome.get("error", "")),
             conditions=lack,
             broken="error" in outcome,
             faults=() if held else (_fault(example, outcome),),

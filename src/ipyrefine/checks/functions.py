@@ -124,10 +124,8 @@ class CallableCheck:
             UsageError: its result is of an unknown kind.
             CheckError: it broke.
         """
-        said = "\n\n".join([task.text, *task.feedback])
-        given = {"text": text, "task": task.replace(text=said)}
-        arguments = tuple(given[role] for role in self._takes)
-        result, failure = await self._call(text, arguments)
+        given = {"text": text, "task": task.replace(text="\n\n".join([task.text, *task.feedback]))}
+        result, failure = await self._call(text, tuple(given[role] for role in self._takes))
         return self._evidence(False, failure) if failure else self._assess(result)
 
     def _evidence(self, passed: bool, detail: str, **fields: Any) -> Result:

@@ -149,8 +149,7 @@ class Suite(OnCopies):
         whole = Report.of([one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
             lost = judge({"why": whole.fault, "tried": whole.load.get("tried")})
-            load = read_fault(whole.load)
-            return dict.fromkeys(names, lost.replace(faults=(load,)))
+            return dict.fromkeys(names, lost.replace(faults=(read_fault(whole.load),)))
         results = _Results()
         for file, name in zip(sources, names, strict=True):
             own = [one for one in events if one.get("module") == file]

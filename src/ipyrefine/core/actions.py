@@ -114,8 +114,7 @@ def _to_do(run: Run, decision: decisions.Continue) -> str:
 def _value(said: decisions.Expect | decisions.Predict) -> str:
     name = bare(said.gives)
     right = is_literal(name) if name == said.gives else is_exception(name)
-    wrong = f"{name[:80]!r} is neither a value as Python nor an exception's name."
-    return "" if right else wrong
+    return "" if right else f"{name[:80]!r} is neither a value as Python nor an exception's name."
 
 
 # A decision in the fields of a page

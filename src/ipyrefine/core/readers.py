@@ -130,5 +130,4 @@ def is_plain(run: Run, text: Iteration) -> bool:
         return False
     if run.task.profile == "microcopy":
         return True
-    short = len(text.text) <= _LONGEST_DISPLAY
-    return run.task.is_python and short and is_display(text.text)
+    return run.task.is_python and len(text.text) <= _LONGEST_DISPLAY and is_display(text.text)

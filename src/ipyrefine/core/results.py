@@ -245,8 +245,7 @@ def _shown(found: Mapping[Key, Result], answered: Container[Key]) -> list[Key]:
     late = {*islice(by_critic, _MOST_OF_CRITIC, None)}  # variety is what finds faults
     order = sorted(shown, key=late.__contains__)  # an answer moves no row
     said = [key for key in order if key in answered]
-    others = [key for key in order if key not in answered]
-    kept = {*said, *others[: max(0, MAX_SHOWN - len(said))]}
+    kept = {*said, *[key for key in order if key not in answered][: max(0, MAX_SHOWN - len(said))]}
     return [key for key in order if key in kept]
 
 

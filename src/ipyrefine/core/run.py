@@ -336,8 +336,7 @@ def require_consistent(run: Run) -> None:
             raise ValueError(f"iteration {number} comes from iteration {iteration.parent}")
     overrides = [i.override for i in run.iterations if i.override]
     decided = [getattr(one, "iteration", None) for one in (*run.decisions, *overrides)]
-    ran = run.ran.iteration if run.ran else None
-    for named in (run.best, run.head, ran, *run.stale, *decided):
+    for named in (run.best, run.head, run.ran.iteration if run.ran else None, *run.stale, *decided):
         if named is not None and named >= count:
             raise ValueError(f"it names iteration {named} of {count}")
     if any(one.results.keys() - run.points.keys() for one in run.iterations):

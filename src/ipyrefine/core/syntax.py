@@ -115,8 +115,7 @@ def is_display(source: str) -> bool:
 
     It shows a name, what stands in it, its first rows or a summary, or it draws one.
     """
-    python = re.sub(r"^%(?:matplotlib|config)\b.*$", "", source, flags=re.MULTILINE)
-    body = tree_of(python).body
+    body = tree_of(re.sub(r"^%(?:matplotlib|config)\b.*$", "", source, flags=re.MULTILINE)).body
     body = [one for one in body if not isinstance(one, IMPORT)]
     for node in body:
         draws = not isinstance(node, ast.Assign) or _DRAWS.match(unparse(node.value))

@@ -123,8 +123,7 @@ def describe(name: str, value: object, *, values: bool = False, facts: bool = Tr
             return f"{name} ({_kind(value)}):\n{cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values, facts))
         head = f"{name} ({_kind(value)})" + ":" * bool(lines)
-        width = FRAME_WIDTH if is_frame(value) else WIDTH
-        return cut("\n".join([head, *lines]), width)
+        return cut("\n".join([head, *lines]), FRAME_WIDTH if is_frame(value) else WIDTH)
     return f"{name} ({_type_name(type(value))})"
 
 

@@ -104,8 +104,7 @@ class Secrets:
             named = isinstance(parent, ast.Assign | ast.AnnAssign) or "://" in literal
             moved = place in self._places and not isinstance(parent, ast.stmt)
             moved |= named and self._stood(literal[1:-1])  # an address with its own login, too
-            is_same = statement in self._places or (familiar and moved)
-            (stood if is_same else new).append(literal)
+            (stood if statement in self._places or (familiar and moved) else new).append(literal)
         lines = {line.strip() for one in self._texts for line in one.split("\n")}
         secrets = {mask: secret for secret, mask in self.masks.items()}
         is_prose = form == "prose"

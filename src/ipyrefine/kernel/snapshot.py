@@ -279,8 +279,7 @@ def _write(sink: int, answer: Copy | str) -> None:
 
 def _memory_of_its_own() -> int:
     """Return the bytes that this process no longer shares with its parent: each was a fault."""
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    return int(faults * resource.getpagesize())
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_minflt * resource.getpagesize())
 
 
 def _free_memory() -> int:

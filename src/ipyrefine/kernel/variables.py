@@ -418,8 +418,7 @@ def find(
     found = {name: seen[name] for name in islice(dict.fromkeys(shown), _MAX_FOUND)}
     left_out = dict.fromkeys(space if "all" in without else without, "--no-var leaves it out")
     absent = {name: reason for name, reason in left_out.items() if name not in chosen}
-    copies = Copies(holds, named=chosen, absent=absent, **how)
-    return Variables(chosen, found, copies=copies)
+    return Variables(chosen, found, copies=Copies(holds, named=chosen, absent=absent, **how))
 
 
 def _is_data(value: Any) -> bool:

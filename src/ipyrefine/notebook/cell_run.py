@@ -324,10 +324,9 @@ class CellRun:
         text = run.iterations[number] if number is not None else None
         changed = text and text.text != run.setup.draft  # more than the magic's line
         fits = changed and (base.head or not run.task.is_foreign)
-        cell_type = "code" if run.task.form == "code" else "markdown"
         return {
             "cell": base.cell_id,
-            "type": cell_type,
+            "type": "code" if run.task.form == "code" else "markdown",
             "base": base.source,
             "hunks": hunks(base.source, base.head + text.text) if text and fits else [],
             "iteration": number,

@@ -290,8 +290,7 @@ def latest_names(
         used = dict.fromkeys([*names_in_code(shown), *names_defined(shown)])
         return tuple(name for name in used if name in known)
 
-    cells = _cells_run(shell, own)[:_LOOKED_AT]
-    found = (names for _, one in cells if (names := names_in(one)))
+    found = (names for _, one in _cells_run(shell, own)[:_LOOKED_AT] if (names := names_in(one)))
     return [*islice(found, most)]
 
 

@@ -212,8 +212,7 @@ class Setup(Host):
 
     def _connect(self) -> OpenAIModel:
         address = self._addresses.get(self.url, self.url)
-        name = self._magics.api_key_env
-        configured = name if address == self._magics.base_url else ""
+        configured = self._magics.api_key_env if address == self._magics.base_url else ""
         return OpenAIModel(
             self.model,
             base_url=address,

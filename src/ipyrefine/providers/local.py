@@ -90,10 +90,9 @@ class LlamaServer:
                 self.stop()
                 key = Key(secrets.token_urlsafe(32))
                 self.process = _spawn()
-                address = _load(self.process, self._path, key)
                 self._model = OpenAIModel(
                     self._path.stem,
-                    base_url=f"{address}/v1",
+                    base_url=f"{_load(self.process, self._path, key)}/v1",
                     api_key=key,
                     price=LocalModel.price,
                     extra={"return_progress": True},

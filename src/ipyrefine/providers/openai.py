@@ -493,8 +493,7 @@ async def _refuse(response: httpx2.Response) -> None:
     with suppress(Exception):
         async with asyncio.timeout(_ERROR_SECONDS):
             body = await _receive(response, MAX_ERROR_BYTES)
-    text = body.decode("utf-8", "replace").strip()
-    raise Refused(text, response.status_code, response.headers)
+    raise Refused(body.decode("utf-8", "replace").strip(), response.status_code, response.headers)
 
 
 async def _chunks(response: httpx2.Response) -> AsyncGenerator[object, None]:

@@ -256,8 +256,7 @@ def rivalry(run: Run, row: table.Result) -> str:
         if len(who) > 2:
             who[1:] = [f"{len(who) - 1} more"]
         who += ["the critic"] * any(gives_same(one, choice) for one in claimed)
-        value = cut(bare(choice), _NAMED)
-        told += [f"{' and '.join(who)}: {value}"] * bool(who)
+        told += [f"{' and '.join(who)}: {cut(bare(choice), _NAMED)}"] * bool(who)
     return ", ".join(["the task leaves it open"] * (row.source == "open") + told)
 
 

@@ -177,8 +177,7 @@ def show(run: Run, what: list[str]) -> str:
 
 def _withheld(cell: Cell) -> str:
     sharing = cell.session.refinement.sharing
-    kept = sharing.servers and sharing.level == "structure"
-    text = withheld(cell.session.run) if kept else ""
+    text = withheld(cell.session.run) if sharing.servers and sharing.level == "structure" else ""
     phrase = say.sharing_phrase(sharing) or "the models are on this machine"
     holds = f"{phrase[:1].upper()}{phrase[1:]}."
     return f"{plain(text)}\n\n{holds} %refine share once|always|never" if text else holds

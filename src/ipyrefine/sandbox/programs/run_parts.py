@@ -827,8 +827,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         # That it left a coroutine is said after the error, and would be taken for a part of it.
         warnings.simplefilter("ignore")
         raise
-    draws = b"random" in source or states != _random_states()
-    write_event(tried=_tried(), draws=draws)
+    write_event(tried=_tried(), draws=b"random" in source or states != _random_states())
     shown, printed = shows.last()
     write_event(outputs=outputs["collect"](shown if value is None else value, printed, clock.limit))
 
