@@ -64,35 +64,6 @@ async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(memory):
     assert not any(plan in asked for plan in PLANS for asked in [*writer, *judge])
 
 
-async def test_both_prompts_are_sent_with_the_task_and_the_text_and_nothing_else():
-    writer, judge = ScriptedModel(GENERATED), ScriptedModel(["FAIL: pop is linear", "PASS"])
-    await refine(STACK, model=writer, judge=judge, prompts={"draft": GENERATOR, "judge": EVALUATOR})
-    assert words(sent(writer)[0]) == words(f"{GENERATOR}\nTask: {STACK}")
-    for asked, tried in zip(sent(judge), ATTEMPTS, strict=False):
-        expected = f"{EVALUATOR}\nOriginal task: {STACK}\nContent to evaluate: {tried}"
-        assert words(asked) == words(expected)
-    everything = [*writer.requests, *judge.requests]
-    assert [len(request.messages) for request in everything] == [1] * 4
-    assert not any(request.json_schema for request in everything)
-
-
-async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evaluator():
-    seen: list[str] = []
-
-    def evaluate(text: str) -> tuple[str, str]:
-        seen.append(text)
-        return OUTCOMES[len(seen) - 1], COMPLAINTS[len(seen) - 1]
-
-    writer = ScriptedModel(GENERATED)
-    run = await refine(STACK, model=writer, checks=[evaluate], prompts={"draft": GENERATOR})
-    assert seen == ATTEMPTS
-    assert (run.text, run.stop_reason, run.usage.calls) == (ATTEMPTS[4], "passed", 5)
-    for number, asked in enumerate(sent(writer)[1:]):
-        assert [piece for piece in pieces(range(4)) if piece in asked] == pieces(
-            range(number, number + 1)
-        )
-
-
 async def test_a_function_of_task_and_text_is_given_each_by_its_name():
     seen = []
 

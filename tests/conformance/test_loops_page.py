@@ -129,6 +129,7 @@ def test_every_loop_runs_as_it_stands_and_sends_what_its_own_does(tmp_path):
                     assert reply["status"] == "ok", reply
                 results = eval(kernel.value("[refined_run.stop_reason.value, refined]"))
                 assert results == ["passed", loop.text]
+        assert not any("response_format" in body for body in server.bodies[:4])
         asked = [[words_of(one["content"]) for one in body["messages"]] for body in server.bodies]
     for (own, refined), loop in zip(SHOWN, LOOPS, strict=True):
         space: dict[str, Any] = {}

@@ -114,21 +114,6 @@ async def test_the_scores_are_the_evaluators_alone_and_say_when_to_stop(by, sequ
     assert run.usage.calls == (1 if by == "function" else 2) * len(scores)
 
 
-async def test_an_async_evaluator_of_text_and_context_halves_the_calls():
-    scores, seen = iter((0.4, 0.7, 0.5, 0.8)), list[str]()
-
-    async def evaluate(text: str, context: object) -> float:
-        seen.append(text)
-        return next(scores)
-
-    run = await refine(TASK.text, model=texts(), checks=[evaluate], target=0.9, max_revisions=3)
-    assert run.score_history == (0.4, 0.7, 0.5, 0.8)
-    assert [i.parent for i in run.iterations] == [None, 0, 1, 1]
-    assert seen == [i.text for i in run.iterations]
-    assert (run.text, run.stop_reason) == ("version 3", StopReason.REVISIONS)
-    assert run.usage.calls == 4
-
-
 async def test_a_judge_that_only_scores_has_the_score_acted_on_in_six_calls():
     writer, scores = texts(3), (0.7, 0.8, 0.9)
     run = await refine(
@@ -173,13 +158,6 @@ async def test_the_shipped_evaluator_scores_what_is_fenced_from_0_to_10():
     assert (run.score_history, run.usage.calls) == ((0.5, 0.9), 4)
     assert "Write an email." in sent(said)[0]
     assert "</material-1>" not in sent(said)[0]
-
-
-async def test_the_shipped_evaluator_is_shown_the_users_own_draft():
-    said = ScriptedModel(['{"score": 9, "feedback": ""}'])
-    draft = "Hello dear friend, how are you?"
-    await refine("Shorten it.", draft=draft, model=ScriptedModel([]), judge=said, target=0.8)
-    assert draft in sent(said)[0]
 
 
 async def test_an_evaluator_is_asked_whatever_a_schema_says():

@@ -88,15 +88,7 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
     assert passed.shows.splitlines()[0] == "It runs on copies of clean, prices."
     assert [one.purpose for one in book.model.requests] == [Stage.REVISE, Stage.REVISE]
     assert book.values() == before, "nothing of the notebook's has changed"
-
-
-def test_a_fix_that_runs_is_not_judged(book):
-    book.run(SETUP)
-    book.attempt(BROKEN)
-    book.reply(FIXED)
-    run = book.fix()
     assert (run.verdict.outcome, run.verdict.score) == (Outcome.NOT_JUDGED, None)
-    assert (run.stop_reason, run.text) == (StopReason.UNJUDGED, FIXED)
     assert verdict(run, run.chosen).sentence == "Runs; nobody checked what it gives."
     assert not run.converged
     assert not [*actionable(run)]
