@@ -8,6 +8,7 @@ a test compared, and how many tests pass.
 import re
 import sys
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
@@ -154,9 +155,16 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
 
 def is_type(name: str) -> bool:
     """Return True if a type of Python, or of a package that is loaded here, has a name."""
-    modules = [one for one in [*sys.modules.values()] if issubclass(type(one), ModuleType)]
-    known = (vars(one).get(name) for one in modules if one is not sys.modules["__main__"])
-    return name in ("Failed", "NoneType") or any(issubclass(type(one), type) for one in known)
+    return name == "Failed" or _is_loaded(name, len(sys.modules))
+
+
+@cache
+def _is_loaded(name: str, _: int) -> bool:
+    return any(
+        issubclass(type(vars(one).get(name)), type)
+        for key, one in [*sys.modules.items()]
+        if key != "__main__" and issubclass(type(one), ModuleType)
+    )
 
 
 def _iteration(run: Run, iteration: Iteration, asked: frozenset[str]) -> Iteration:
