@@ -235,7 +235,8 @@ def save(path: str, run: Any) -> None:
     requests = getattr(_in_use, "requests", [])
     prompt = "\n\n".join(one.content for one in requests[0].messages) if requests else ""
     missing = getattr(_in_use, "missing", "")
-    found = {"run": run.model_dump(mode="json"), "prompt": prompt, "missing": missing}
+    found = {"run": run.model_dump(mode="json"), "usage": run.usage.model_dump(mode="json")}
+    found |= {"prompt": prompt, "missing": missing}
     Path(path).write_text(json.dumps(found), "utf-8")
 
 
@@ -294,7 +295,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
         "materials": [{n: one[n] for n in ("kind", "name", "text")} for one in task["materials"]],
         "prompt": kept["prompt"],
         "missing": kept["missing"],
-        "usage": run["usage"],
+        "usage": kept["usage"],
         "seconds": round(seconds, 1),
     }
 

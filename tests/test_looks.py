@@ -92,6 +92,7 @@ def test_its_text_is_short_and_begins_with_what_has_to_be_known():
     assert text.startswith("ZeroDivisionError")
 
 
-def test_code_that_is_no_text_is_refused():
+@pytest.mark.parametrize("code", [[3], 3, None])
+def test_code_that_is_no_text_is_refused(code):
     with pytest.raises(UsageError, match="look takes the code of a cell"):
-        ipyrefine.look([3])
+        ipyrefine.look(code)

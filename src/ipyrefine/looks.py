@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import Any
 
 from ipyrefine.checks.python import RunOnCopies
-from ipyrefine.core.effects import sentence
+from ipyrefine.core.effects import told
 from ipyrefine.core.model import Effect, Output, Printed, Record, Task, cut
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
@@ -57,11 +57,14 @@ class Look(Record):
 
     def __str__(self) -> str:
         shown = blocks_text(outputs([Result(outputs=self.outputs)]))
-        told = (f"{sentence(one)}." for one in self.effects)
         rests = (f"It ran on {one}." for one in self.conditions)
-        bound = self.bound.items()
-        held = [f"{name} = {value}" for name, value in bound if f": {value}\n" not in f"{shown}\n"]
-        lines = [self.error, *(f"{one[0].upper()}{one[1:]}" for one in told), *rests]
+        last = self.code.strip().rpartition("\n")[2]  # a name whose value is the answer
+        held = [
+            f"{name} = {value}"
+            for name, value in self.bound.items()
+            if name.partition(".")[0] != last
+        ]
+        lines = [self.error, *map(told, self.effects), *rests]
         text = (
             "\n".join(filter(None, [*lines, *self.not_followed, *held, shown]))
             or "It gives nothing."
@@ -90,7 +93,7 @@ def look(
     Raises:
         UsageError: the code is neither a string nor a list of strings.
     """
-    cells = [code] if isinstance(code, str) else [*code]
+    cells: list[Any] = [*code] if isinstance(code, (list, tuple)) else [code]
     if not all(isinstance(one, str) for one in cells):
         raise UsageError("look takes the code of a cell as a text, or a list of texts.")
     if namespace is None:

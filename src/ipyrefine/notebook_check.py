@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from ipyrefine.agents import ask
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.effects import has_to_be_wanted, sentence
+from ipyrefine.core.effects import has_to_be_wanted, told
 from ipyrefine.core.model import Record, cut, one_line
 from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Run
@@ -303,11 +303,9 @@ async def _effects(client: Any, source: str) -> tuple[str, ...]:
     asked = f"__import__('ipyrefine').look({source!r}, get_ipython().user_ns).model_dump_json()"
     with suppress(Exception):  # a kernel may be of any language, and die of anything
         async with asyncio.timeout(3 * SECONDS):
-            told = (await ask(client.kc, asked))["data"]["text/plain"]
-        effects = Look.model_validate_json(ast.literal_eval(told)).effects
-        return tuple(
-            f"{sentence(one)}." for one in effects if has_to_be_wanted(one) or one.kind in _TOLD
-        )
+            found = (await ask(client.kc, asked))["data"]["text/plain"]
+        effects = Look.model_validate_json(ast.literal_eval(found)).effects
+        return tuple(told(one) for one in effects if has_to_be_wanted(one) or one.kind in _TOLD)
     return ()
 
 

@@ -132,6 +132,12 @@ def test_what_does_nothing_to_data_has_no_line(text):
     assert [one for one in found if one.kind not in ("input", "text")] == []
 
 
+def test_a_table_that_is_called_as_a_column_is_not_the_column():
+    towns = pandas.DataFrame({"town": ["Ulm", "Rom"]})
+    assert told("customers.groupby('town').size()", town=towns) == []
+    assert told("customers[customers.town.isin(town.town)]", town=towns) != []
+
+
 def test_a_sorted_table_that_gets_new_labels_keeps_its_rows_where_they_are():
     t = pandas.DataFrame({"n": [3, 1, 2, 2], "of": list("abca"), "is": [True, True, False, True]})
     t = t.sort_values("n")

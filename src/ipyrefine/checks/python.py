@@ -16,7 +16,7 @@ from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, rea
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.reported import find_lost_store, find_unwanted, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
-from ipyrefine.core.effects import sentence
+from ipyrefine.core.effects import sentence, told
 from ipyrefine.core.model import Condition, Effect, Fault, Task, on_conditions
 from ipyrefine.core.same import differ
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
@@ -195,7 +195,7 @@ class RunsCleanly(NameReader):
             points.append(flaw("run", why).replace(place="".join(line).strip(), effect=store))
             faults = (Fault(raised=store.cause, line=store.line),)
         if (unwanted := find_unwanted(effects)) and not self._looks:
-            fault = f"{sentence(unwanted)}."
+            fault = told(unwanted)
             points.insert(0, flaw("run", sentence(unwanted)).replace(effect=unwanted))
         fault = await self._copies.explain(fault, text)
         whole = not (fault or absence)

@@ -129,6 +129,12 @@ def sentence(effect: Effect) -> str:
     raise TypeError(effect.kind)
 
 
+def told(effect: Effect) -> str:
+    """Return what happened as a whole sentence."""
+    said = sentence(effect)
+    return f"{said[0].upper()}{said[1:]}."
+
+
 def has_to_be_wanted(effect: Effect) -> bool:
     """Return whether data were lost or changed; what a file lacks was never there."""
     lost_file = effect.kind == "file" and effect.cause != "write"  # as it is now

@@ -34,27 +34,27 @@ _CODE = (type(sys), type(len), type(lambda: 0), type)  # modules, functions and 
 _NUMBER = re.compile(r"\s*(?!0\d)[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")  # no code, as 01099
 _CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
 _KINDS = [  # the most telling first
-    *("unchanged", "answer", "read", "caught", "gone unmatched", "gone spelled", "gone missing"),
-    *("repeated", "differs", "missing unmatched", "overwritten", "missing", "text", "zone"),
-    *("gone groups", "gone repeats", "reordered", "filled", "changed", "total", "warning", "type"),
-    *("columns", "gone", "split", "gone kept", "gone unused", "missing new", "input", "new"),
-    *("unfollowed", "caught import", "missing read"),
-]
+    "unchanged", "answer", "read", "caught", "gone unmatched", "gone spelled", "gone missing",
+    "repeated", "differs", "missing unmatched", "overwritten", "missing", "text", "zone",
+    "gone groups", "gone repeats", "reordered", "filled", "changed", "total", "warning", "type",
+    "columns", "gone", "split", "gone kept", "gone unused", "missing new", "input", "new",
+    "unfollowed", "caught import", "missing read",
+]  # fmt: skip
 # What looks after missing values, by whatever library; a text that has one needs no telling.
 _LOOKS = re.compile(
     r"(fill|drop|is|not|any|all)_?(na|null|nan)s?$|nan_to_num|[fb]fill|interpolate|[Ii]mpute|"
     r"(forward|backward)_fill|coalesce|nan(mean|sum|min|max|median|std|var)$"
 )
 _PARTS_OF_DAYS = {
-    *("date", "hour", "day", "weekday", "dayofweek", "day_name", "normalize", "floor", "truncate"),
-    *("resample", "strftime", "tz_localize", "to_period", "replace_time_zone"),
-}
+    "date", "hour", "day", "weekday", "dayofweek", "day_name", "normalize", "floor", "truncate",
+    "resample", "strftime", "tz_localize", "to_period", "replace_time_zone",
+}  # fmt: skip
 _NO_SUMS = {"mean", "median", "std", "var", "min", "max", "count", "size", "nunique"}
 _READERS = ("read_csv", "read_table", "read_json", "read_excel", "read_ndjson")
 _LEAVES_OUT = {  # arguments of readers
-    *("nrows", "skiprows", "skipfooter", "na_values", "comment", "on_bad_lines", "n_rows"),
-    *("skip_rows", "skip_rows_after_header", "null_values", "ignore_errors", "comment_prefix"),
-}
+    "nrows", "skiprows", "skipfooter", "na_values", "comment", "on_bad_lines", "n_rows",
+    "skip_rows", "skip_rows_after_header", "null_values", "ignore_errors", "comment_prefix",
+}  # fmt: skip
 
 
 def _effect(kind: str, **fields: Any) -> Effect:
@@ -125,9 +125,11 @@ class _Table:
                 self.columns.setdefault(heads[n], read(n))
         self.own = [*self.columns]  # those that are no level of the index
         self.labels = [*map(_text, value.columns)] if hasattr(value, "columns") else self.own
-        levels = getattr(getattr(value, "index", None), "names", ()) if library else ()
-        for level in (one for one in levels if one is not None):
-            self.columns.setdefault(_text(level), value.index.get_level_values(level))
+        self.index: Any = getattr(value, "index", None) if library else None
+        self.levels = [*getattr(self.index, "names", ())]
+        for place, level in enumerate(self.levels):
+            if level is not None:
+                self.columns.setdefault(_text(level), self.index.get_level_values(place))
 
     def values(self, name: str) -> list[Any]:
         """Return a column's values with None for what is missing."""
@@ -166,7 +168,7 @@ class _Table:
         column = self.columns[name]
         if "float" in self.type(name).lower() or self.height < 2:
             return False
-        if hasattr(column, "isna"):
+        if hasattr(column, "isna") and column.dtype != object:  # which may be lists
             return bool(column.is_unique and not column.hasnans)
         values = self.values(name)
         return None not in values and len({*values}) == len(values)
@@ -231,13 +233,11 @@ def _alike(first: Any, second: Any) -> bool:
     return False
 
 
-def _traits(value: Any) -> list[Any]:
+def _traits(value: Any) -> str:
     """Return what stands next to a table's values."""
-    labels = value.columns if len(value.shape) == 2 else [value.name]
-    types = value.dtypes if len(value.shape) == 2 else [value.dtype]
-    index = getattr(value, "index", None)
-    more = [] if index is None else [*index[:_FEW], *index.names, repr(value.attrs)]
-    return [*labels, *map(repr, types), *map(str, more)]
+    table = value if len(value.shape) == 2 else value.to_frame()
+    names = getattr(getattr(table, "index", None), "names", ())
+    return repr([[*table.columns], [*table.dtypes], names, getattr(table, "attrs", ())])
 
 
 # What became of a table's rows and values
@@ -263,6 +263,17 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> Origin | None:
         any(old.same(n, new) for n in shared) or (same and len(shared) == 1)
     ):
         return [*range(new.height)], []
+    if shared and old.index is not None and new.index is not None:
+        labels, at = new.index.tolist(), {one: n for n, one in enumerate(old.index.tolist())}
+        kept = labels != [*range(new.height)]  # not given anew
+        by_label = [at.get(label, -1) for label in labels]
+        agreeing = (_agree(old, new, n, by_label) for n in shared)
+        alike = any(agreeing) if kept else -1 not in by_label and all(agreeing)
+        if alike and len(at) == old.height and old.levels == new.levels:
+            return by_label, []
+        by_column = {*map(_text, new.levels)} & {*old.columns}
+        if kept and not (same or by_column) and {*by_label} == {-1}:
+            return None
     names = _known_by(old, new, shared)
     places = dict[Any, list[int]]()
     for place, row in enumerate(old.rows(names)):
@@ -270,20 +281,24 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> Origin | None:
     left = (places.get(row, [-1]) for row in new.rows(names))
     found = [one.pop(0) if len(one) > 1 else one[0] for one in left]
     known = sum(place >= 0 for place in found)
-    is_key, whole = len(names) == 1 and old.names_rows(names[0]), len(names) == len(old.own)
-    # Numbers may be counts, so that another column has to agree.
-    if is_key and old.is_number(names[0]):
-        rows = [(place, n) for n, place in enumerate(found) if place >= 0]
-        is_key = any(
-            all(old.values(n)[p] == new.values(n)[i] for p, i in rows)
-            for n in shared
-            if n not in names
-        )
+    is_one = len(names) == 1
+    is_text = is_one and isinstance(next(iter(old.values(names[0])), ""), str)
+    is_key, whole = is_one and old.names_rows(names[0]), len(names) == len(old.own)
+    # Numbers and dates may be of a summary, so that another column has to agree, or every row.
+    whole &= is_text or not is_one
+    if is_key and not is_text:
+        is_key = any(_agree(old, new, n, found) for n in shared if n not in names)
     levels = {*new.columns}.difference(new.own).intersection(old.own)
     grouped = any(new.names_rows(n) and not old.names_rows(n) for n in levels)
     few = known < len(found) or len(names) == 1 < len(old.columns)
     mere = not same and (grouped or not (is_key or whole or not few))
     return (found, names) if known and 2 * known >= len(found) and not mere else None
+
+
+def _agree(old: _Table, new: _Table, name: str, places: list[int]) -> bool:
+    """Return whether a column has the same values wherever a row is known."""
+    pairs = zip(places, new.values(name), strict=True)
+    return any(p >= 0 for p in places) and all(p < 0 or old.values(name)[p] == v for p, v in pairs)
 
 
 def _compare(
@@ -297,7 +312,7 @@ def _compare(
     again = [place for place in counts if counts[place] > 1 and place >= 0]
     firsts = [place for place in counts if place >= 0]
     apart = {n: t for n, t in others.items() if n not in (name, of)}
-    whose = key[0] if len(key) == 1 else old.own[0]
+    whose = key[0] if len(key) == 1 else next(filter(old.names_rows, old.own), old.own[0])
 
     def told(rows: Iterable[int]) -> Effect:
         return {"column": whose, "values": _some(old.values(whose)[row] for row in rows)}
@@ -403,7 +418,10 @@ def _reads_as(was: Any, now: Any) -> bool:
     with contextlib.suppress(ValueError, TypeError):
         numbers = [float(str(one).replace(",", "")) for one in (was, now)]
         return math.isclose(*numbers, rel_tol=_CLOSE)
-    return str(now).startswith(str(was)) or str(was).startswith(str(now))  # a date
+    if hasattr(now, "isoformat") or hasattr(was, "isoformat"):  # a date, in whatever order
+        parts = [Counter(map(int, re.findall(r"\d+", str(one)))) for one in (was, now)]
+        return parts[0] <= parts[1] or parts[1] <= parts[0]
+    return str(now) == str(was)
 
 
 def _pair(was: Any, now: Any) -> dict[str, str]:
@@ -442,12 +460,12 @@ def _differ(name: str, was: Any, now: Any, tables: dict[str, _Table]) -> Effects
             found.append(_sizes(name, was, now))
         mixed = [*_mixed(new, name, {*old.own}, tables)]
         yield from [*found, *mixed]
-        # What has no value where all is known that the text reads.
-        read = [new.values(n) for n in old.own if n in new.own and n in _Table.named]
-        whole = [row for row in range(new.height) if not any(one[row] is None for one in read)]
-        made = {*new.own} - {*old.columns} - {one["column"] for one in mixed}
-        lost = {n for n in made if any(new.values(n)[row] is None for row in whole)}
-        yield from _lacking(new, name, {*new.own} - lost, "new")
+        # More is missing than in what the text reads, or gives another name.
+        read = [old.values(n) for n in old.own if n in _Table.named or n not in new.own]
+        gaps = {row for values in read for row, one in enumerate(values) if one is None}
+        known = {*old.columns, *(one["column"] for one in mixed)}
+        known |= {n for n in new.own if new.lacks(n) <= len(gaps) or old.height != new.height}
+        yield from _lacking(new, name, known, "new")
     else:
         yield _sizes(name, was, now)
 
@@ -562,6 +580,7 @@ class Account:
         self._variables, self._head = variables, outputs["_table"]
         self._within, self._limit = outputs["_within"], limit
         self._before = {name: _copy(value) for name, value in variables.items()}
+        self._parts = dict[str, str]()  # tables that are rows of another
         self._warned = list[tuple[str, str, int]]()
         self._stores = list[tuple[int, str, str, Any]]()  # that pandas warned of
         self._caught = Counter[tuple[str, int, bool]]()
@@ -647,7 +666,10 @@ class Account:
         return _in_order(found)
 
     def _look(self, own: dict[str, Any], value: Any, *, odd: bool) -> Effects:
-        given = {name: table for name, was in self._before.items() if (table := _read(was))}
+        # A name that stands there as a column's alone is not the variable's.
+        columns = self._text.named.difference(one.id for one in self._text.names)
+        tables = {n: table for n, was in self._before.items() if (table := _read(was))}
+        given = {n: table for n, table in tables.items() if n not in columns}
         tables = {**given}
         yield from self._events(own)
         moved = bool(self._variables.keys() - own.keys())
@@ -713,10 +735,13 @@ class Account:
         whole = [of for of in parts if -1 not in origins[of][0]]
         if whole:  # it is a part of the smallest, and of the latest of these
             near = [min(reversed(whole), key=lambda of: tables[of].height)]
+            self._parts[name] = near[0]
         known = [of for of in near if of in origins]
         first = max(known, key=lambda of: len({*tables[of].own} & {*table.own}), default="")
         for of in known:
-            for one in _compare(tables[of], table, origins[of], name, of, tables):
+            # Of two parts none is the reason why the other lacks rows.
+            others = {n: t for n, t in tables.items() if not whole or self._parts.get(n) != of}
+            for one in _compare(tables[of], table, origins[of], name, of, others):
                 if of == first and (name or not whole or one["kind"] == "gone"):
                     yield one
                 elif one["kind"] == "gone" and one.get("cause") == "unmatched":
@@ -822,12 +847,14 @@ def _in_order(found: list[Effect]) -> list[Effect]:
         if one.get("cause") == "kept" and one.get("of"):
             parts.setdefault((one["of"], one["total"]), []).append(one)
     for (of, total), some in parts.items():
-        sizes = {one.get("name", ""): total - one["count"] for one in some}
-        if len(sizes) > 1 and sum(sizes.values()) == total:
-            texts = [f"{name} {size:,}" for name, size in sizes.items()]
-            found = [one for one in found if one not in some] + [
-                _effect("split", of=of, total=total, values=texts)
-            ]
+        sizes = dict[str, int]()
+        for one in some:  # one after the other: X_train, X_test, y_train, y_test
+            sizes[one.get("name", "")] = total - one["count"]
+            if sum(sizes.values()) == total:
+                texts = [f"{name} {size:,}" for name, size in sizes.items()]
+                found = [n for n in found if n not in some or n.get("name", "") not in sizes]
+                found.append(_effect("split", of=of, total=total, values=texts))
+                sizes = {}
     looked_after = {
         (one.get("of") or one.get("name"), one.get("column"))
         for one in found
