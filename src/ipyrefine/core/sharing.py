@@ -173,7 +173,7 @@ def _iteration(run: Run, iteration: Iteration, asked: frozenset[str]) -> Iterati
     computed = any(one.point.computed for one in cells)
     return iteration.replace(
         evidence=tuple(_evidence(e, text, known) if e.computed else e for e in iteration.evidence),
-        results={one.id: _result(one, text, known) for one in cells},
+        results={one.id: _result(one, text) for one in cells},
         reading=read.replace(lost="") if read and computed else read,
     )
 
@@ -211,7 +211,7 @@ def _evidence(evidence: Result, text: str, known: frozenset[str]) -> Result:
     return evidence.replace(shows="\n".join(lines), effects=effects, **nothing)
 
 
-def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
+def _result(cell: Cell, text: str) -> Result:
     point, result = cell
     if point.effect:
         return result.replace(shows="")  # its point says it

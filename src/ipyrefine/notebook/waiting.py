@@ -38,8 +38,6 @@ _PAUSE = 0.1  # seconds between two imports
 AWAIT_IT = "%%refine can't block here. Put `await` before the call, or use a cell of its own."
 TIMEIT = "%%timeit would refine the cell several times. Use %%time."
 
-_BLOCKING = contextvars.ContextVar("ipyrefine_blocking", default=False)
-
 
 class Placeholder:
     """A panel's place in a cell's output, which holds one line until the panel is there.
@@ -111,7 +109,9 @@ def caller_waits() -> bool:
 
     Such a caller hears no answer of a front-end and no click until the code has ended.
     """
-    return _BLOCKING.get()
+    from ipyrefine.kernel.snapshot import CALLER_WAITS  # lazy: loading must stay light
+
+    return CALLER_WAITS.get()
 
 
 class _Finished:
@@ -137,10 +137,9 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
         Interrupted: an interrupt came before the work could take it.
         UsageError: an event loop runs here, and there are no threads.
     """
-    from ipyrefine.kernel.snapshot import CALLER_WAITS  # lazy: loading must stay light
+    from ipyrefine.kernel.snapshot import CALLER_WAITS
 
     context = contextvars.copy_context()
-    context.run(_BLOCKING.set, True)
     context.run(CALLER_WAITS.set, True)
     if running_loop():
         _run_in_thread(work, context)

@@ -577,7 +577,7 @@ def _held_to(
         if answered or only_score or (cell and cell.asks):
             continue
         marks = tuple(_mark(one, point) for one in texts)
-        yield point_line(run, text, point)._replace(source=_source(run, point), marks=marks)
+        yield point_line(text, point)._replace(source=_source(run, point), marks=marks)
     for evidence in text.evidence:
         empty = evidence.passed is None and not evidence.not_run and not evidence.shows
         # What the user confirmed has lines of its own.
@@ -609,7 +609,7 @@ def _check(run: Run, evidence: table.Result) -> Line:
     )
 
 
-def point_line(run: Run, text: Iteration, point: Point) -> Line:
+def point_line(text: Iteration, point: Point) -> Line:
     """Return a point as a text misses, holds or has mended it, in words."""
     tried, test = text.results.get(point.id), is_critics(point)
     result = tried or table.Result()
