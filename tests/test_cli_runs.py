@@ -113,6 +113,7 @@ TASK = "%%refine -m scripted -p prose --criteria tone -n 0\nWrite a greeting."
 
 def test_a_cell_that_somebody_accepted_makes_no_call_headless(ipyrefine, monkeypatch, tmp_path):
     path = notebook(tmp_path / "x.ipynb", "%load_ext ipyrefine", TASK, "%refine accept")
+    path.write_text(path.read_text().replace('"metadata": {}', '"metadata": {"ipyrefine": "mine"}'))
     saved = tmp_path / "x.refined.ipynb"
     with ScriptedServer() as server:
         server.then(text("Hello"), READY)

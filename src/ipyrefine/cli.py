@@ -35,6 +35,7 @@ from ipyrefine.session.record import (
     DECIDED,
     KEY,
     NOTEBOOK,
+    listed,
     load,
     member,
     stored_records,
@@ -285,7 +286,7 @@ def inject_parameters(notebook: Any, values: dict[str, Any]) -> None:
 
 
 def _tags(cell: Any) -> Iterable[str]:
-    return list(cell.metadata.get("tags", ()))
+    return listed(member(cell.metadata, "tags"))
 
 
 def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
@@ -344,7 +345,9 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
                 stops = {member(one.record, "stop_reason") for one in records}
                 if cell in decided or not stops.isdisjoint(DECIDED):
                     cell.metadata["tags"] = [*dict.fromkeys([*_tags(cell), notebook_check.SKIPPED])]
-                    cell.metadata[KEY] = {**cell.metadata.get(KEY, {}), "skips": True}
+                    ours = cell.metadata.get(KEY)
+                    kept = ours if isinstance(ours, dict) else {}
+                    cell.metadata[KEY] = {**kept, "skips": True}
         bar.update(len(notebook.cells) - bar.n)
 
 

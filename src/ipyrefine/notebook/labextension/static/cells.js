@@ -110,11 +110,11 @@ function reveal(panel, index) {
   for (const wait of SETTLE) setTimeout(() => show(free && isFree(panel)), wait);
 }
 
-/** Run the active cell; if it succeeds and the reader is still there, go on to the next one. */
+/** Run the active cell; if it succeeds and the reader is still there, at rest, go on to the next one. */
 async function runAndGoOn(app, panel) {
   const cell = panel.content.activeCell;
   const succeeded = await app.commands.execute("notebook:run-cell");
-  if (!succeeded || panel.isDisposed || panel.content.activeCell !== cell) return;
+  if (!succeeded || panel.isDisposed || panel.content.activeCell !== cell || !isFree(panel)) return;
   const made = (one) => (one.getMetadata("ipyrefine") || {}).refines; // holds a panel, no code
   const next = sharedNotebook(panel).cells.findIndex(
     (one, n) => n > panel.content.activeCellIndex && !made(one),
