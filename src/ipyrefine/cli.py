@@ -341,7 +341,7 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
             raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
         finally:
             for cell in notebook.cells:
-                records = stored_records({"cells": [cell]})
+                records = stored_records({"cells": [{**cell, "metadata": {}}]})
                 stops = {member(one.record, "stop_reason") for one in records}
                 if cell in decided or not stops.isdisjoint(DECIDED):
                     cell.metadata["tags"] = [*dict.fromkeys([*_tags(cell), notebook_check.SKIPPED])]

@@ -24,7 +24,6 @@ const isSeen = (node) => node.checkVisibility(); // not in a closed fold
 const isMenu = (node) => Boolean(node) && node.matches(".rf-menu");
 const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
-/** Make an element like another one, and leave alone what is the reader's. */
 function morph(from, to) {
   if (from.nodeType !== Node.ELEMENT_NODE) {
     if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
@@ -72,7 +71,6 @@ function parse(html) {
   return template.content;
 }
 
-/** Write seconds as the kernel does. */
 function duration(seconds) {
   const whole = Math.round(seconds);
   const two = (number) => String(number).padStart(2, "0");
@@ -146,8 +144,6 @@ function render({ model, el }) {
     }, PATIENCE);
     model.send(message);
   }
-
-  // What is shown
 
   /** Bring the streamed text up to date; it follows its end unless the reader scrolled up. */
   function fill() {
@@ -256,8 +252,6 @@ function render({ model, el }) {
       if (near) near.focus({ preventScroll: true });
     }
   }
-
-  // What the reader does
 
   function fieldsOf(form) {
     const fields = {};

@@ -93,8 +93,11 @@ def _write(path: Path, data: str | bytes) -> None:
 
 
 def _for_student(cell: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return a cell without outputs; its source is empty where all of it is a solution."""
-    tags = record.listed(record.member(cell.get("metadata"), "tags"))
+    """Return a cell without outputs and record; its source is empty where all is a solution."""
+    metadata = cell.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop(record.KEY, None)
+    tags = record.listed(record.member(metadata, "tags"))
     if any(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
         source = ""
     if cell.get("cell_type") == "code":

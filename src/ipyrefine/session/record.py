@@ -26,7 +26,7 @@ from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
-KEY = "ipyrefine"  # of the metadata of a notebook that older versions exported
+KEY = "ipyrefine"  # in the metadata of cells, and of a notebook that older versions exported
 NOTEBOOK = "IPYREFINE_NOTEBOOK"  # the variable with the file that `ipyrefine run` executes
 ACCEPT = "IPYREFINE_ACCEPT"  # and whether it accepts the ``best`` texts
 
@@ -216,8 +216,8 @@ def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
     if exported := member(member(member(content, "metadata"), KEY), "run"):
         yield Stored(exported, 0, cells)
     for number, cell in enumerate(cells, start=1):
-        for output in listed(member(cell, "outputs")):
-            data = member(output, "data")
+        outputs = (member(output, "data") for output in listed(member(cell, "outputs")))
+        for data in (*outputs, member(member(member(cell, "metadata"), KEY), "record")):
             if isinstance(data, dict) and MIME in data:
                 yield Stored(data[MIME], number, cells)
 

@@ -514,9 +514,14 @@ def _columns(old: _Table, new: _Table, name: str) -> Effects:
 def _lacking(table: _Table, name: str, known: set[str], cause: str) -> Effects:
     lacks = {n: count for n in table.own if n not in known and (count := table.lacks(n))}
     if lacks:
-        column, total = ", ".join(lacks) * (len(lacks) < _FEW), table.height * len(lacks)
-        some = {"count": sum(lacks.values()), "total": total, "cause": cause}
-        yield _effect("missing", name=name, column=column, **some)
+        yield _effect(
+            "missing",
+            name=name,
+            column=", ".join(lacks) * (len(lacks) < _FEW),
+            count=sum(lacks.values()),
+            total=table.height * len(lacks),
+            cause=cause,
+        )
 
 
 # What a text says of itself
@@ -775,8 +780,15 @@ class Account:
             lacks = {n: count for n in read if (count := table.lacks(n))}
             if lacks and not self._text.looks:
                 column, *more = lacks
-                some = {"count": lacks[column], "total": table.height, "values": more[:_FEW]}
-                yield _effect("input", of=of, column=column, cause="missing", **some)
+                yield _effect(
+                    "input",
+                    of=of,
+                    column=column,
+                    cause="missing",
+                    count=lacks[column],
+                    total=table.height,
+                    values=more[:_FEW],
+                )
             for column in read:
                 yield from self._traits(of, column, table, after)
 
@@ -795,8 +807,15 @@ class Account:
         unused = [one for one in categories.tolist() if one not in used] if used else []
         groups = (t.values(column) for t in after if column in t.columns)
         if unused and any(len(one) == len(used) and {*one} == used for one in groups):
-            some = {"count": len(unused), "total": len(categories), "values": _some(unused)}
-            yield _effect("gone", of=of, column=column, cause="groups", **some)
+            yield _effect(
+                "gone",
+                of=of,
+                column=column,
+                cause="groups",
+                count=len(unused),
+                total=len(categories),
+                values=_some(unused),
+            )
 
 
 _PLANS = {"LazyFrame": "collect", "DuckDBPyRelation": "df"}  # and what gives their table

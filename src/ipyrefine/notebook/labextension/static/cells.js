@@ -18,7 +18,6 @@ import * as settings from "./settings.js";
 
 const TARGET = "ipyrefine.cells";
 
-/** What a record's output holds. */
 const RUN = "application/vnd.ipyrefine.run+json";
 
 /** How long (ms) a page that is not the likely one lets another page answer first. */
@@ -102,7 +101,6 @@ function reveal(panel, index) {
   const show = (follows) => {
     if (notebook.isDisposed || notebook.activeCell !== cell) return;
     if (follows && panel.isVisible) notebook.activate();
-    // A failed scroll is no failure of the request: the text is in the notebook.
     Promise.resolve(notebook.scrollToItem(index, "auto")).catch(() => undefined);
   };
   show(free);
@@ -162,19 +160,25 @@ function replace(place, request) {
   if (textOf(cell) !== request.expected_source) {
     return refused("changed");
   }
-  // Else an edit made half a second ago would be undone together with this one.
-  cell.undoManager?.stopCapturing();
+  // Else an edit made half a second ago would be undone together with this one. It is the last step of
+  // the cell, and of the notebook, too, which undoes in command mode.
+  const notebook = sharedNotebook(panel);
+  for (const one of [cell, notebook]) one.undoManager?.stopCapturing();
   dropReturns(cell);
-  cell.transact(() => {
+  const { trackedOrigins: origins } = cell.undoManager ?? {};
+  const isNew = origins && !origins.has(notebook);
+  origins?.add(notebook);
+  notebook.transact(() => {
     cell.setSource(request.text);
     const { skips } = cell.getMetadata("ipyrefine") || {};
     cell.setMetadata("ipyrefine", { op_id: request.op_id, ...(skips && { skips }) });
   });
+  if (isNew) origins.delete(notebook);
+  for (const one of [cell, notebook]) one.undoManager?.stopCapturing();
   reveal(panel, index);
   return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
 }
 
-/** How many characters of an error are sent. */
 const EXCERPT = 4000;
 
 function read(place, request) {
@@ -273,7 +277,6 @@ function removeRecord(tracker, element) {
   }
 }
 
-/** Remove records from now on when their menus say so. */
 export function removeRecords(tracker) {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-remove-record]");
@@ -289,17 +292,75 @@ export function removeRecords(tracker) {
 /** What nbclient, nbconvert and papermill pass over. */
 const SKIP = "skip-execution";
 
-/** Tag the decided cells of a panel as its notebook is saved; a tag of the user's own stays. */
+/** Return the data of a cell's decided record, if it has one. */
+function decided({ outputs, type }) {
+  const data = type === "code" && outputs.toJSON().find((one) => RUN in (one.data || {}))?.data;
+  return data && ["accepted", "overridden"].includes(data[RUN].stop_reason) ? data : null;
+}
+
+/** Give the decided records that the stars made to the cells with their texts, once these have run. */
+function keepRecords(panel) {
+  const notebook = sharedNotebook(panel);
+  for (const { model, node } of [...panel.content.widgets]) {
+    const data = decided(model);
+    const { refines } = model.getMetadata("ipyrefine") || {};
+    const home = data && refines && notebook.cells.find(hasId(data[RUN].cell || refines));
+    const isDue = home && (home.cell_type !== "code" || home.execution_count > model.executionCount);
+    if (!isDue || node.querySelector(".rf-panel, .rf-decided[open]")) continue; // in use
+    const html = [data["text/html"]].flat().join("").replace(/<style>[^]*?<\/style>/g, "");
+    notebook.transact(() => {
+      home.setMetadata("ipyrefine", { ...home.getMetadata("ipyrefine"), record: { ...data, "text/html": html } });
+      notebook.deleteCell(indexOf(panel, (one) => one === model.sharedModel));
+    }, false);
+  }
+}
+
+export function keptRecord({ model }) {
+  const { record } = model.getMetadata("ipyrefine") || {};
+  return record && record[RUN] && typeof record["text/html"] === "string" ? record : null;
+}
+
+/** Show the record that a cell keeps, and whether it still holds its text; or take it away. */
+export async function showRecord(panel, cell) {
+  const shown = cell.node.querySelector(".ipyrefine-kept");
+  if (shown) return void shown.remove();
+  const data = keptRecord(cell);
+  const { decisions = [], iterations = [], best } = data[RUN];
+  const accepted = decisions.findLast?.(({ kind }) => kind === "accept")?.iteration ?? best;
+  const bare = (text = "") => text.replace(/\s+/g, " ").trim();
+  const text = bare(iterations.find(({ number }) => number === accepted)?.text);
+  const renderer = panel.content.rendermime.createRenderer("text/html");
+  await renderer.renderModel({ data, metadata: {}, trusted: false, setData: () => undefined });
+  const row = document.createElement("div");
+  row.className = "ipyrefine-kept";
+  row.dataset.lmSuppressShortcuts = "true"; // else the keys would be the notebook's
+  const keep = document.createElement("button");
+  Object.assign(keep, { type: "button", textContent: "Keep the record as a cell" });
+  keep.addEventListener("click", () => {
+    const folded = { cell_type: "markdown", source: data["text/html"], metadata: { jupyter: { source_hidden: true } } };
+    sharedNotebook(panel).insertCell(panel.content.widgets.indexOf(cell) + 1, folded);
+    row.remove();
+  });
+  const isHeld = bare(textOf(cell.model.sharedModel)).endsWith(text);
+  row.append(isHeld ? "" : "The cell holds another text now.", renderer.node, keep);
+  cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
+  row.querySelector(".rf-decided")?.setAttribute("open", "");
+}
+
+/** Keep records and tag the decided cells of a panel as its notebook is saved; a user's own tag stays. */
 export function tagDecided(panel) {
-  for (const { sharedModel: cell, outputs, type } of panel.content.model.cells) {
-    const run = type === "code" && outputs.toJSON().find(({ data = {} }) => RUN in data)?.data[RUN];
+  keepRecords(panel);
+  for (const model of panel.content.model.cells) {
+    const cell = model.sharedModel;
     const ours = cell.getMetadata("ipyrefine") || {};
     const asks = /^(?:\s|#.*\n)*%%?refine\b/.test(cell.getSource()); // not where a text took its place
-    const decided = Boolean(asks && run && ["accepted", "overridden"].includes(run.stop_reason));
+    const skips = Boolean(asks && decided(model));
     const tags = cell.getMetadata("tags") || [];
-    if (decided ? !tags.includes(SKIP) : ours.skips) {
-      cell.setMetadata("tags", decided ? [...tags, SKIP] : tags.filter((one) => one !== SKIP));
-      cell.setMetadata("ipyrefine", { ...ours, skips: decided });
+    if (skips ? !tags.includes(SKIP) : ours.skips) {
+      cell.transact(() => {
+        cell.setMetadata("tags", skips ? [...tags, SKIP] : tags.filter((one) => one !== SKIP));
+        cell.setMetadata("ipyrefine", { ...ours, skips });
+      }, false);
     }
   }
 }

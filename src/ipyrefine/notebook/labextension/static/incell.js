@@ -21,11 +21,9 @@ const SHORT = 3;
 /** What moves a notebook, or shows that a person is at work in it. */
 const INPUTS = ["keydown", "pointerdown", "touchmove", "wheel"];
 
-/** How a cell begins whose output will be a panel. */
 const REFINES = /^(?:\s|#.*\n)*(?:%%(?:refine|look)\b|%refine fix\b)/;
 const FIXES = /^(?:\s|#.*\n)*%refine fix\b/;
 
-/** Run once the page is laid out. */
 const settled = (act) => requestAnimationFrame(() => requestAnimationFrame(act));
 
 function count(number, word) {

@@ -8,6 +8,7 @@
  * cell with a text, one line asks first what should change, or offers to look at it. The form that sets
  * up a model stands in the same place.
  */
+import { keptRecord, showRecord } from "./cells.js";
 import * as settings from "./settings.js";
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
@@ -28,7 +29,7 @@ const EYE = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 
 const MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*(?:%{1,2}refine|%%look)\b/;
 
 const CATEGORY = "Refine";
-const COMMANDS = ["refine-cell", "refine-selection", "look", "fix", "accept", "resume", "set-up"];
+const COMMANDS = ["refine-cell", "refine-selection", "look", "record", "fix", "accept", "resume", "set-up"];
 
 /** The comm on which the kernel sends the form that sets up a model; see notebook/setup.py. */
 const SETUP = "ipyrefine.setup";
@@ -90,7 +91,6 @@ function loadBefore(tracker, { notebook, cell }) {
   }
 }
 
-/** Load ipyrefine in the kernel of a notebook, or refuse. */
 async function prepare(panel) {
   const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
   if (!kernel || kernel.status === "dead" || kernel.status === "terminating") {
@@ -155,7 +155,6 @@ function hasFailed(cell) {
 /** The line of the magic in a cell that refines, or looks at, its own text, with what stands above it. */
 const OWN_MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%%(?:refine|look)\b.*\n?/;
 
-/** Return what the magic of a refining cell starts with. */
 function magicOf(cell, failed) {
   if (!failed && OWN_MAGIC.test(cell.model.sharedModel.getSource())) {
     return "%%refine";
@@ -163,7 +162,6 @@ function magicOf(cell, failed) {
   return `${failed ? "%refine fix" : "%%refine"} --set cell=${cell.model.id}`;
 }
 
-/** Return the options that a cell's magic goes on with. */
 function optionsOf(cell, lines) {
   const words = cell.model.type === "markdown" ? ["--draft", "-p", "prose"] : [];
   return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []);
@@ -189,7 +187,6 @@ function isTask(cell, source) {
   return cell.model.type === "code" && lines.every((line) => !line || line.startsWith("#"));
 }
 
-/** What was asked for before on this machine, the latest first. */
 function earlierWishes() {
   try {
     return JSON.parse(localStorage.getItem(WISHES)) || [];
@@ -319,7 +316,6 @@ function run(app, notebook, index) {
   Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
 }
 
-/** Refine the active cell, or its selected lines; one that failed is fixed. */
 async function refine(app, panel, { selection }) {
   const notebook = panel.content;
   const cell = notebook.activeCell;
@@ -400,7 +396,6 @@ async function lookAt(app, panel, cells) {
   run(app, notebook, placeCell(notebook, looks.at(-1), { looks }));
 }
 
-/** Fix a cell that failed, whichever cell is active. */
 async function fix(app, panel, cell) {
   if (panel.content.model.readOnly) {
     throw new Refusal("This notebook is read-only. Save a copy to fix its cells.");
@@ -451,7 +446,6 @@ function acceptButton({ content: notebook }) {
   return found.filter(Boolean).pop();
 }
 
-/** Press the button that accepts a text. */
 function accept(panel) {
   const button = acceptButton(panel);
   if (!button) {
@@ -595,7 +589,6 @@ export function addCommands(app, tracker, palette, host) {
   };
   const isRefinable = () => isActive((cell) => cell.model.type !== "raw");
 
-  /** Do what the form that sets up a model ended with. */
   const finish = (said, cell) => {
     if (said === "look") {
       void start((panel) => lookAt(app, panel, [cell]));
@@ -638,6 +631,13 @@ export function addCommands(app, tracker, palette, host) {
         const { content } = panel;
         return lookAt(app, panel, content.widgets.filter((one) => content.isSelectedOrActive(one)));
       }),
+  });
+  app.commands.addCommand("ipyrefine:record", {
+    label: "Show the Record",
+    caption: "Show how this cell's text came about",
+    icon: host.listIcon,
+    isVisible: () => isActive(keptRecord),
+    execute: () => start((panel) => showRecord(panel, panel.content.activeCell)),
   });
   app.commands.addCommand("ipyrefine:fix", {
     label: "Fix Failed Cell",

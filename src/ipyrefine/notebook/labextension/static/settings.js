@@ -16,7 +16,6 @@ export async function follow(registry, plugin) {
   }
 }
 
-/** Return the settings as they are now, each null where nothing is set. */
 export function read() {
   const now = settings ? settings.composite : {};
   return Object.fromEntries(NAMES.map((name) => [name, now[name] === "" ? null : (now[name] ?? null)]));

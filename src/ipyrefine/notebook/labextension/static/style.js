@@ -15,8 +15,8 @@ const STYLE =
   ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
-  ".ipyrefine-ask button{border:0;background:none;padding:0;font:inherit;color:var(--jp-ui-font-color2);cursor:pointer}" +
-  ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
+  ":is(.ipyrefine-ask,.ipyrefine-kept)>button{border:0;background:none;padding:0;font:inherit;color:var(--jp-ui-font-color2);cursor:pointer}" +
+  ":is(.ipyrefine-setup,.ipyrefine-kept){padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
   ".jp-Cell:has(+ .jp-Cell .rf-panel) .ipyrefine-fix{display:none}" +
@@ -40,7 +40,7 @@ const STYLE =
   "font:var(--jp-code-font-size)/var(--jp-code-line-height) var(--jp-code-font-family);text-align:left;" +
   "color:var(--jp-content-font-color1);overflow-wrap:anywhere}" +
   ".ipyrefine-trace::before{content:'\\25b8\\00a0'}.ipyrefine-trace~*{display:none}" +
-  "@media (width <= 760px){:is(.ipyrefine-fix,.ipyrefine-starting){margin-left:0}.ipyrefine-ask,.ipyrefine-setup{padding-left:0}}";
+  "@media (width <= 760px){:is(.ipyrefine-fix,.ipyrefine-starting){margin-left:0}.ipyrefine-ask,.ipyrefine-setup,.ipyrefine-kept{padding-left:0}}";
 
 /** Apply them on this page from now on, and the records' own, which untrusted notebooks lose. */
 export function addStyle() {
