@@ -373,7 +373,9 @@ def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
         parameters = [
             one.replace(
                 annotation=_typed(one.annotation),
-                default=_EMPTY if one.default is _EMPTY else _Words(_default(one.default)),
+                default=_EMPTY
+                if one.default is _EMPTY
+                else _Words(repr(one.default) if type(one.default) in _SWITCHES else "…"),
             )
             for one in list(signature.parameters.values())[int(method) :]
         ]
@@ -383,10 +385,6 @@ def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
 
 def _typed(annotation: Any) -> Any:
     return _Words(_annotation(annotation)) if annotation is not _EMPTY else _EMPTY
-
-
-def _default(default: Any) -> str:
-    return repr(default) if type(default) in _SWITCHES else "…"
 
 
 def _annotation(annotation: Any) -> str:

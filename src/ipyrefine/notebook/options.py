@@ -268,7 +268,8 @@ def parse(
     p = parser()
     options = p.read(words)
     for one, other, reason in _CONTRADICTIONS:
-        if all(getattr(options, _attribute(option)) for option in (one, other)):
+        names = (n.removeprefix("--set ").partition("=")[0].strip("-") for n in (one, other))
+        if all(getattr(options, name.replace("-", "_")) for name in names):
             raise UsageError(f"{one} and {other} contradict each other: {reason}.")
     if defaults:
         options = p.read([*_words(defaults, p.options), *words])
@@ -299,10 +300,6 @@ def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) 
         else:
             several = value if isinstance(value, list | tuple) else [value]
             yield from (f"{spell(name)}={one}" for one in several)
-
-
-def _attribute(option: str) -> str:
-    return option.removeprefix("--set ").partition("=")[0].strip("-").replace("-", "_")
 
 
 def limits(options: argparse.Namespace) -> Limits:

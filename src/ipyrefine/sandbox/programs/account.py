@@ -129,7 +129,7 @@ class _Table:
         self.levels = [*getattr(self.index, "names", ())]
         for place, level in enumerate(self.levels):
             if level is not None:
-                self.columns.setdefault(_text(level), self.index.get_level_values(place))
+                self.columns.setdefault(_text(level), value.index.get_level_values(place))
 
     def values(self, name: str) -> list[Any]:
         """Return a column's values with None for what is missing."""
@@ -263,12 +263,13 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> Origin | None:
         any(old.same(n, new) for n in shared) or (same and len(shared) == 1)
     ):
         return [*range(new.height)], []
-    if shared and old.index is not None and new.index is not None:
+    if old.index is not None and new.index is not None:
         labels, at = new.index.tolist(), {one: n for n, one in enumerate(old.index.tolist())}
         kept = labels != [*range(new.height)]  # not given anew
         by_label = [at.get(label, -1) for label in labels]
         agreeing = (_agree(old, new, n, by_label) for n in shared)
-        alike = any(agreeing) if kept else -1 not in by_label and all(agreeing)
+        is_part = len(shared) == len(new.columns) and -1 not in by_label
+        alike = any(agreeing) if kept else is_part and all(agreeing)
         if alike and len(at) == old.height and old.levels == new.levels:
             return by_label, []
         by_column = {*map(_text, new.levels)} & {*old.columns}
