@@ -337,10 +337,13 @@ def test_a_number_that_became_text_is_no_other_value():
     assert any("not those of" in one for one in told(wrong, stars=stars))
 
 
-def test_a_day_that_became_text_is_no_other_value():
+def test_a_day_that_became_text_or_was_is_no_other_value():
     t = pandas.DataFrame({"at": pandas.to_datetime(["2026-01-01", "2026-01-02"]), "n": [1, 1]})
     types = f"{t['at'].dtype} → {TEXT}"
     assert told("t['at'] = t['at'].astype(str)", t=t) == [f"`at` in `t`: {types}"]
+    days = pandas.DataFrame({"at": ["13/02/2026", "01/02/2026"], "n": [1, 1]})
+    (line,) = told("days['at'] = pandas.to_datetime(days['at'], dayfirst=True)", days=days)
+    assert line.startswith(f"`at` in `days`: {TEXT} → datetime64")
 
 
 def test_polars_frames_are_told_alike():
