@@ -42,4 +42,7 @@ async def test_saved_no_command_cell_stays_and_the_record_is_shown_from_the_cell
     await kept.get_by_text("The cell holds another text now.").wait_for()
     await kept.get_by_role("button", name="Keep the record as a cell").click()
     await lab.wait_cells(3)
+    note = page.locator(".jp-MarkdownCell .rf-record")
+    await note.get_by_text("accepted").first.wait_for()
+    assert (await note.bounding_box())["height"] < 60
     assert len(await lab.cell_sources()) == 3

@@ -337,7 +337,7 @@ export async function showRecord(panel, cell) {
   const keep = document.createElement("button");
   Object.assign(keep, { type: "button", textContent: "Keep the record as a cell" });
   keep.addEventListener("click", () => {
-    const folded = { cell_type: "markdown", source: data["text/html"], metadata: { jupyter: { source_hidden: true } } };
+    const folded = { cell_type: "markdown", source: data["text/html"], metadata: {} };
     sharedNotebook(panel).insertCell(panel.content.widgets.indexOf(cell) + 1, folded);
     row.remove();
   });
